@@ -86,12 +86,12 @@ if state then
     return redis.error_reply('BADSTATE gcra_v1: the key holds something else than a decimal TAT')
   end
   -- a TAT off the grid (gcra_v2 wrote it) goes up to it
-  local tat = (tonumber(string.sub(state, 1, -10)) or 0) * 1e9
-    + math.ceil(tonumber(string.sub(state, -9)) / 256) * 256
-  if tat > 2^61 then
+  local tat_seconds = (tonumber(string.sub(state, 1, -10)) or 0) * 1e9
+  local tat_rest = math.ceil(tonumber(string.sub(state, -9)) / 256) * 256
+  if tat_rest > 2^61 - tat_seconds then -- the sum could round down to 2^61
     return redis.error_reply('BADSTATE gcra_v1: the TAT is above 2^61; use gcra_v2')
   end
-  ahead = tat - now_grid
+  ahead = tat_seconds + tat_rest - now_grid
 end
 
 -- Decide. On the grid now >= t says the same as now_grid >= t.

@@ -99,13 +99,13 @@ end
 local carried = 0
 if sliding and previous > 0 then
   -- The nearest whole number by doubles (to within 2^-35), then one exact test of
-  -- previous * left > carried * w: both halves are below 2^43, times 2^26 is exact,
-  -- and the sum of two doubles never rounds across zero.
+  -- previous * left > carried * w, as left > floor(carried * w / previous): with
+  -- w = share * previous + rest that is carried * share, at most w, and the rest's
+  -- part, a product below 2^32.
   carried = math.floor(previous * left / w + 0.5)
-  local left_low, w_low = left % 2^26, w % 2^26
-  local high = previous * ((left - left_low) / 2^26) - carried * ((w - w_low) / 2^26)
-  local low = previous * left_low - carried * w_low
-  if high * 2^26 + low > 0 then
+  local rest = w % previous
+  local share = (w - rest) / previous
+  if left > carried * share + math.floor(carried * rest / previous) then -- whole
     carried = carried + 1
   end
 end

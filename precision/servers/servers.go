@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func FromEnv(ctx context.Context) (*Server, error) {
 		return nil, nil
 	}
 	server := &Server{URL: url}
-	if err := server.named(ctx); err != nil {
+	if _, err := server.named(ctx); err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
 	return server, nil
@@ -114,7 +115,10 @@ func start(ctx context.Context, binary string, args []string) (*Server, error) {
 		_ = os.RemoveAll(dir)
 	}}
 	for {
-		if err = server.named(ctx); err == nil {
+		// The answer may come from another server that took the port first; this one
+		// then exits.
+		pid, err := server.named(ctx)
+		if err == nil && pid == strconv.Itoa(command.Process.Pid) {
 			return server, nil
 		}
 		select {
@@ -129,17 +133,17 @@ func start(ctx context.Context, binary string, args []string) (*Server, error) {
 	}
 }
 
-// named asks the server what it is.
-func (s *Server) named(ctx context.Context) error {
+// named asks the server what it is, and returns its process id.
+func (s *Server) named(ctx context.Context) (pid string, err error) {
 	options, err := redis.ParseURL(s.URL)
 	if err != nil {
-		return err
+		return "", err
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
 	info, err := client.Info(ctx, "server").Result()
 	if err != nil {
-		return err
+		return "", err
 	}
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -152,17 +156,23 @@ func (s *Server) named(ctx context.Context) error {
 	} else {
 		s.Name = "redis " + fields["redis_version"]
 	}
-	return nil
+	return fields["process_id"], nil
 }
 
+// freePort finds a port below 55536, since a cluster node also binds the one 10000
+// above its own.
 func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		port := listener.Addr().(*net.TCPAddr).Port
+		listener.Close()
+		if port < 55536 {
+			return strconv.Itoa(port), nil
+		}
 	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, err
 }
 
 // TB is the part of testing.TB that ForTest needs.
