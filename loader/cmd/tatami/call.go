@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/tatami-rate/tatami/loader"
+)
+
+// limitFlags adds the flags of a limit to a command.
+func limitFlags(command *cobra.Command, limit *loader.Limit) {
+	flags := command.Flags()
+	flags.Int64Var(&limit.Amount, "amount", 0, "units a period")
+	flags.DurationVar(&limit.Period, "period", 0, "the period, such as 1s, 1m or 24h")
+	flags.Int64Var(&limit.Burst, "burst", 0, "units that a rested key may spend at once; the amount when left out")
+	flags.StringVar((*string)(&limit.Algorithm), "algorithm", string(loader.GCRA),
+		"gcra, token_bucket, leaky_bucket, fixed_window or sliding_window")
+	for _, name := range []string{"amount", "period"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+}
+
+func (a *app) allow() *cobra.Command {
+	var limit loader.Limit
+	var cost int64
+	command := &cobra.Command{
+		Use:   "allow KEY",
+		Short: "Ask for units of a limit, and spend them",
+		Long: `Ask for units of a limit at a key. They are spent when the call is admitted. The
+scripts are loaded first if the server lacks them.
+
+Exits with 0 when admitted and with 1 when refused. A call is unfittable when its
+cost is above the burst, or above a window's amount: it can never be admitted.
+In JSON, status is 1 when admitted, 0 when refused, -1 when unfittable; then
+retry_after_ns is -1.`,
+		Example: `  tatami allow user:42 --amount 300 --period 1m --burst 60
+  tatami allow backup --amount 1 --period 1h && ./backup`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.onLimit(&limit, &cost, func(r loader.Result) bool { return r.Allowed }),
+	}
+	limitFlags(command, &limit)
+	command.Flags().Int64Var(&cost, "cost", 1, "units asked for; 0 only looks")
+	return command
+}
+
+func (a *app) peek() *cobra.Command {
+	var limit loader.Limit
+	var cost int64 // 0: it only looks
+	command := &cobra.Command{
+		Use:   "peek KEY",
+		Short: "Show what remains of a limit, and spend nothing",
+		Long: `Show what remains of a limit at a key. Nothing is written to the key. Exits with 0
+when a unit remains and with 1 when none does.`,
+		Example: `  tatami peek user:42 --amount 300 --period 1m --burst 60`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    a.onLimit(&limit, &cost, func(r loader.Result) bool { return r.Remaining > 0 }),
+	}
+	limitFlags(command, &limit)
+	return command
+}
+
+// onLimit makes a command's RunE that checks the limit, connects, loads the scripts,
+// asks for *cost units at the key and prints the result. It exits with 1 unless ok
+// accepts the result.
+func (a *app) onLimit(limit *loader.Limit, cost *int64, ok func(loader.Result) bool) func(*cobra.Command, []string) error {
+	onServer := a.onServer(func(ctx context.Context, client redis.UniversalClient, args []string) error {
+		limiter, err := loader.New(ctx, client)
+		if err != nil {
+			return err
+		}
+		result, err := limiter.AllowN(ctx, args[0], *limit, *cost)
+		if err != nil {
+			return err
+		}
+		if err := a.printResult(result, *cost); err != nil {
+			return err
+		}
+		if !ok(result) {
+			return &exit{code: exitRefused}
+		}
+		return nil
+	})
+	return func(command *cobra.Command, args []string) error {
+		if err := limit.Check(); err != nil {
+			return err
+		}
+		return onServer(command, args)
+	}
+}
+
+func (a *app) printResult(result loader.Result, cost int64) error {
+	status, text := 0, fmt.Sprintf("refused, retry after %v, ", result.RetryAfter)
+	switch {
+	case result.Allowed:
+		status, text = 1, "admitted, "
+	case result.Unfittable:
+		status, text = -1, "unfittable, "
+	}
+	if cost == 0 {
+		text = ""
+	}
+	return a.print(struct {
+		Status       int   `json:"status"`
+		Remaining    int64 `json:"remaining"`
+		RetryAfterNS int64 `json:"retry_after_ns"`
+		ResetAfterNS int64 `json:"reset_after_ns"`
+	}{status, result.Remaining, result.RetryAfter.Nanoseconds(), result.ResetAfter.Nanoseconds()},
+		fmt.Sprintf("%sremaining %d, reset after %v\n", text, result.Remaining, result.ResetAfter))
+}

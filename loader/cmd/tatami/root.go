@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/spf13/cobra"
+
+	"github.com/tatami-rate/tatami/loader"
+)
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitRefused = 1
+	exitUsage   = 2
+	exitServer  = 3
+)
+
+const exitHelp = `Exit codes:
+  0  done; a call was admitted; every script is there
+  1  a call was refused; a script or a key is missing
+  2  wrong usage, or a bad limit
+  3  the server cannot be reached or answers with an error
+`
+
+// exit is an error with the exit code that it leads to. Its err is nil when the
+// answer has been printed and is no error, such as a refusal.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string { return e.err.Error() }
+
+// app is what the flags of every command set.
+type app struct {
+	url  string
+	json bool
+	out  io.Writer
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	logging.Disable() // go-redis logs the errors that it also returns
+	a := &app{out: stdout}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	// An error that no command has given a code is one of the command line's own.
+	found := &exit{code: exitUsage, err: err}
+	errors.As(err, &found)
+	if found.err == nil {
+		return found.code
+	}
+	if a.json || slices.Contains(args, "--json") { // a bad flag before it ends the parsing
+		text, _ := json.Marshal(map[string]any{"error": found.Error(), "exit": found.code}) // a string and an int
+		fmt.Fprintf(stderr, "%s\n", text)
+	} else {
+		fmt.Fprintf(stderr, "tatami: %v\n", found)
+	}
+	return found.code
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tatami",
+		Short: "Exact rate limits inside a Redis: load the scripts, check them, call them",
+		Long: "tatami loads versioned rate-limiting scripts into a Redis or a Redis cluster,\n" +
+			"checks that they are there, calls them, and shows what a key holds.\n\n" + exitHelp,
+		Example: `  tatami load
+  tatami allow user:42 --amount 300 --period 1m --burst 60`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().StringVar(&a.url, "redis", "",
+		"`URL` of the server or of any node of a cluster (default $REDIS_URL, else redis://localhost:6379)")
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, errors on standard error too")
+	root.AddCommand(a.list(), a.load(), a.verify(), a.allow(), a.peek(), a.inspect())
+	return root
+}
+
+// onServer makes a command's RunE of do, which gets a client of the server or
+// cluster. It gives each error its exit code.
+func (a *app) onServer(do func(ctx context.Context, client redis.UniversalClient, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		ctx := command.Context()
+		client, err := a.connect(ctx)
+		if err == nil {
+			defer client.Close()
+			err = do(ctx, client, args)
+		}
+		var known *exit
+		switch {
+		case err == nil || errors.As(err, &known):
+			return err
+		case errors.Is(err, loader.ErrLimit), errors.Is(err, loader.ErrCost):
+			return &exit{exitUsage, err}
+		}
+		return &exit{exitServer, err}
+	}
+}
+
+// connect asks the server whether it is a node of a cluster, and returns a client of
+// the whole cluster then.
+func (a *app) connect(ctx context.Context) (redis.UniversalClient, error) {
+	options, err := redis.ParseURL(cmp.Or(a.url, os.Getenv("REDIS_URL"), "redis://localhost:6379"))
+	if err != nil {
+		return nil, &exit{exitUsage, fmt.Errorf("the server's URL: %w", err)}
+	}
+	// A person waits: an error at once is better than a connection after a minute.
+	options.MaxRetries = cmp.Or(options.MaxRetries, -1)
+	options.DialerRetries = 1
+	client := redis.NewClient(options)
+	info, err := client.Info(ctx, "cluster").Result()
+	var refused redis.Error
+	if err != nil && !errors.As(err, &refused) {
+		client.Close()
+		return nil, err
+	}
+	// A user who may not ask for INFO gets the one server.
+	if !strings.Contains(info, "cluster_enabled:1") {
+		return client, nil
+	}
+	client.Close()
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs:       []string{options.Addr},
+		Username:    options.Username,
+		Password:    options.Password,
+		TLSConfig:   options.TLSConfig,
+		DialTimeout: options.DialTimeout,
+	}), nil
+}
+
+// print writes v as JSON when asked to, and text otherwise.
+func (a *app) print(v any, text string) error {
+	if a.json {
+		encoded, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		text = string(encoded) + "\n"
+	}
+	_, err := io.WriteString(a.out, text)
+	return err
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/cobra"
+
+	"github.com/tatami-rate/tatami/loader"
+)
+
+// script is a line of list and load.
+type script struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	SHA1    string `json:"sha1"`
+	Status  string `json:"status"`
+	BoundNS int64  `json:"bound_ns"`
+}
+
+func describe(s loader.Script) script {
+	status := "candidate"
+	if s.Released {
+		status = "released"
+	}
+	_, version, _ := strings.Cut(s.Name, "_v")
+	return script{s.Name, version, s.SHA1, status, s.Bound.Nanoseconds()}
+}
+
+// bound is the promise in words.
+func (s script) bound() string {
+	if s.BoundNS == 0 {
+		return "exact"
+	}
+	return fmt.Sprintf("never early, less than %d ns late", s.BoundNS)
+}
+
+func (a *app) list() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list [NAME...]",
+		Short: "List the scripts: name, version, SHA1, status and bound",
+		Long: `List the scripts that this program carries, or those named. Needs no server.
+
+The version is the number in the name. A candidate may still change, a released
+script never does. The bound says how far a script's decisions lie from exact
+integer arithmetic, over any number of calls; bound_ns is 0 for an exact one.`,
+		Example: `  tatami list
+  tatami list gcra_v1 --json`,
+		RunE: func(_ *cobra.Command, names []string) error {
+			all, err := loader.Scripts()
+			if err != nil {
+				return &exit{exitServer, err}
+			}
+			byName := map[string]script{}
+			var order []string
+			for _, s := range all {
+				byName[s.Name] = describe(s)
+				order = append(order, s.Name)
+			}
+			if len(names) == 0 {
+				names = order
+			}
+			listed := []script{}
+			var text strings.Builder
+			table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+			for _, name := range names {
+				s, ok := byName[name]
+				if !ok {
+					return &exit{exitUsage, fmt.Errorf("no script is named %q; there are %s", name, strings.Join(order, ", "))}
+				}
+				listed = append(listed, s)
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", s.Name, s.Version, s.SHA1, s.Status, s.bound())
+			}
+			table.Flush()
+			return a.print(listed, text.String())
+		},
+	}
+}
+
+func (a *app) load() *cobra.Command {
+	return &cobra.Command{
+		Use:   "load",
+		Short: "Load the scripts on every master and print their SHA1s",
+		Long: `Load the scripts into the server, or into every master of its cluster, and print
+a line "SHA1 name" for each. The server's own SHA1s are held against the pinned
+ones. Loading again does no harm.`,
+		Example: `  tatami load --redis redis://localhost:6379`,
+		Args:    cobra.NoArgs,
+		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
+			if _, err := loader.New(ctx, client); err != nil {
+				return err
+			}
+			all, err := loader.Scripts()
+			if err != nil {
+				return err
+			}
+			var loaded []script
+			var text strings.Builder
+			for _, s := range all {
+				loaded = append(loaded, describe(s))
+				fmt.Fprintf(&text, "%s %s\n", s.SHA1, s.Name)
+			}
+			return a.print(loaded, text.String())
+		}),
+	}
+}
+
+func (a *app) verify() *cobra.Command {
+	type line struct {
+		Server string `json:"server"`
+		Name   string `json:"name"`
+		SHA1   string `json:"sha1"`
+		Loaded bool   `json:"loaded"`
+	}
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Check that every master has the scripts",
+		Long: `Ask the server, or every master of its cluster, for each script by its SHA1, and
+load nothing. Exits with 1 when one is missing on any of them.`,
+		Example: `  tatami verify || tatami load`,
+		Args:    cobra.NoArgs,
+		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
+			found, err := loader.Verify(ctx, client)
+			if err != nil {
+				return err
+			}
+			missing := false
+			var lines []line
+			var text strings.Builder
+			table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+			for _, one := range found {
+				word := "loaded"
+				if !one.Loaded {
+					word, missing = "missing", true
+				}
+				lines = append(lines, line{one.Server, one.Script, one.SHA1, one.Loaded})
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", one.Server, one.Script, one.SHA1, word)
+			}
+			table.Flush()
+			if err := a.print(lines, text.String()); err != nil {
+				return err
+			}
+			if missing {
+				return &exit{code: exitRefused}
+			}
+			return nil
+		}),
+	}
+}

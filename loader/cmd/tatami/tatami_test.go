@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tatami-rate/tatami/loader"
+	"github.com/tatami-rate/tatami/precision/servers"
+)
+
+// command runs a command line and checks its exit code.
+func command(t *testing.T, wantCode int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), args, &out, &errs); code != wantCode {
+		t.Fatalf("tatami %q exits with %d, want %d\n%s%s", args, code, wantCode, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// matches checks the whole output.
+func matches(t *testing.T, output, pattern string) {
+	t.Helper()
+	if !regexp.MustCompile(`\A(?:` + pattern + `)\z`).MatchString(output) {
+		t.Errorf("got  %q\nwant %q", output, pattern)
+	}
+}
+
+// fields decodes one line of JSON.
+func fields(t *testing.T, output string) map[string]any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(output))
+	decoder.UseNumber()
+	var found map[string]any
+	if err := decoder.Decode(&found); err != nil || decoder.More() || strings.Count(output, "\n") != 1 {
+		t.Fatalf("%q is not one line of JSON: %v", output, err)
+	}
+	return found
+}
+
+// onServer starts a server and makes it REDIS_URL, which --redis falls back to.
+func onServer(t *testing.T, args ...string) *redis.Client {
+	t.Helper()
+	server := servers.ForTest(t, args...)
+	t.Setenv("REDIS_URL", server.URL)
+	client := server.Client()
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var minute = []string{"--amount", "300", "--period", "1m", "--burst", "60"}
+
+func call(name, key string, more ...string) []string {
+	return append(append([]string{name, key}, minute...), more...)
+}
+
+func TestList(t *testing.T) {
+	scripts, err := loader.Scripts()
+	must(t, err)
+	out, _ := command(t, exitOK, "list")
+	for i, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+		matches(t, line, scripts[i].Name+` +\d+ +`+scripts[i].SHA1+` +(candidate|released) +(exact|never early, less than \d+ ns late)`)
+	}
+	if n := strings.Count(out, "\n"); n != len(scripts) {
+		t.Errorf("%d lines for %d scripts", n, len(scripts))
+	}
+	out, _ = command(t, exitOK, "list", "gcra_v1")
+	matches(t, out, `gcra_v1 +1 +[0-9a-f]{40} +\w+ +never early, less than 256 ns late\n`)
+	out, _ = command(t, exitOK, "list", "window_v1", "--json")
+	matches(t, out, `\[\{"name":"window_v1","version":"1","sha1":"[0-9a-f]{40}","status":"\w+","bound_ns":0\}\]\n`)
+	out, errs := command(t, exitUsage, "list", "gcra_v0")
+	matches(t, out+errs, `tatami: no script is named "gcra_v0"; there are .*\n`)
+}
+
+func TestLoadAndVerify(t *testing.T) {
+	client := onServer(t)
+	addr := client.Options().Addr
+	out, errs := command(t, exitRefused, "verify")
+	matches(t, out, `(`+addr+` +\w+_v\d +[0-9a-f]{40} +missing\n){2}`)
+	matches(t, errs, "")
+	out, _ = command(t, exitOK, "load")
+	matches(t, out, `([0-9a-f]{40} \w+_v\d\n){2}`)
+	for line := range strings.Lines(out) {
+		if loaded := client.ScriptExists(t.Context(), line[:40]).Val(); !loaded[0] {
+			t.Errorf("%q is not on the server", line)
+		}
+	}
+	out, _ = command(t, exitOK, "load", "--json")
+	matches(t, out, `\[\{"name":"gcra_v1",.*\},\{"name":"window_v1",.*\}\]\n`)
+	out, _ = command(t, exitOK, "verify")
+	matches(t, out, `(`+addr+` +\w+_v\d +[0-9a-f]{40} +loaded\n){2}`)
+	must(t, client.ScriptFlush(t.Context()).Err())
+	out, _ = command(t, exitRefused, "verify", "--json")
+	matches(t, out, `\[(\{"server":"`+addr+`","name":"\w+_v1","sha1":"[0-9a-f]{40}","loaded":false\},?){2}\]\n`)
+}
+
+func TestAllowAndPeek(t *testing.T) {
+	client := onServer(t)
+	out, _ := command(t, exitOK, call("peek", "k")...)
+	matches(t, out, `remaining 60, reset after 0s\n`)
+	if n := client.Exists(t.Context(), "k").Val(); n != 0 {
+		t.Error("peek made the key")
+	}
+	out, _ = command(t, exitOK, call("allow", "k")...)
+	matches(t, out, `admitted, remaining 59, reset after 200(\.\d+)?ms\n`)
+	out, errs := command(t, exitRefused, call("allow", "k", "--cost", "61")...)
+	matches(t, out, `unfittable, remaining \d+, reset after \S+\n`)
+	matches(t, errs, "")
+
+	// The last unit comes back after an hour, so the clock cannot disturb this.
+	hour := []string{"--amount", "2", "--period", "2h"}
+	got := fields(t, first(command(t, exitOK, append([]string{"allow", "h", "--json"}, hour...)...)))
+	if len(got) != 4 || got["status"] != json.Number("1") || got["remaining"] != json.Number("1") || got["retry_after_ns"] != json.Number("0") {
+		t.Errorf("%v, want status 1, remaining 1, retry_after_ns 0", got)
+	}
+	command(t, exitOK, append([]string{"allow", "h"}, hour...)...)
+	out, _ = command(t, exitRefused, append([]string{"allow", "h"}, hour...)...)
+	matches(t, out, `refused, retry after 59m\S+, remaining 0, reset after 1h59m\S+\n`)
+	out, _ = command(t, exitRefused, append([]string{"peek", "h"}, hour...)...)
+	matches(t, out, `remaining 0, reset after 1h59m\S+\n`)
+	got = fields(t, first(command(t, exitRefused, append([]string{"allow", "h", "--json", "--cost", "3"}, hour...)...)))
+	if got["status"] != json.Number("-1") || got["retry_after_ns"] != json.Number("-1") {
+		t.Errorf("%v, want status -1 and retry_after_ns -1", got)
+	}
+	for _, algorithm := range []string{"token_bucket", "leaky_bucket", "fixed_window", "sliding_window"} {
+		out, _ = command(t, exitOK, "allow", algorithm, "--amount", "5", "--period", "1h", "--algorithm", algorithm)
+		matches(t, out, `admitted, remaining 4, .*\n`)
+	}
+
+	must(t, client.Set(t.Context(), "text", "hello", 0).Err())
+	_, errs = command(t, exitServer, call("allow", "text")...)
+	matches(t, errs, `tatami: key holds something else: BADSTATE gcra_v1: .*\n`)
+}
+
+func first(stdout, _ string) string { return stdout }
+
+func TestInspect(t *testing.T) {
+	client := onServer(t)
+	out, errs := command(t, exitRefused, "inspect", "k")
+	matches(t, out+errs, `tatami: no key "k"\n`)
+
+	hour := []string{"--amount", "10", "--period", "1h"}
+	command(t, exitOK, append([]string{"allow", "k"}, hour...)...)
+	out, _ = command(t, exitOK, "inspect", "k")
+	matches(t, out, `gcra: TAT 20\d\d-\S+Z, 5m\S+ ahead of the server's clock, expires in \S+\n`)
+	got := fields(t, first(command(t, exitOK, "inspect", "k", "--json")))
+	if got["kind"] != "gcra" || string(got["tat_ns"].(json.Number)) != client.Get(t.Context(), "k").Val() {
+		t.Errorf("%v, want kind gcra and the TAT %s", got, client.Get(t.Context(), "k").Val())
+	}
+	if tat, err := time.Parse(time.RFC3339Nano, got["tat"].(string)); err != nil || json.Number(jsonInt(tat.UnixNano())) != got["tat_ns"] {
+		t.Errorf("%v: tat and tat_ns differ", got)
+	}
+	must(t, client.Set(t.Context(), "rested", "1000000000000000000", 0).Err())
+	out, _ = command(t, exitOK, "inspect", "rested")
+	matches(t, out, `gcra: TAT 2001-09-09T01:46:40Z, rested for \S+, never expires\n`)
+	got = fields(t, first(command(t, exitOK, "inspect", "rested", "--json")))
+	if ahead, err := got["ahead_ns"].(json.Number).Int64(); err != nil || ahead >= 0 || got["ttl_ms"] != json.Number("-1") {
+		t.Errorf("%v, want ahead_ns negative and ttl_ms -1", got)
+	}
+
+	command(t, exitOK, append([]string{"allow", "w", "--cost", "3", "--algorithm", "sliding_window"}, hour...)...)
+	out, _ = command(t, exitOK, "inspect", "w")
+	matches(t, out, `window: index \d+, previous 0, current 3, expires in \S+\n`)
+	must(t, client.Set(t.Context(), "w", "\xff\xfe\xfd\xfc\x01\x02\xff\xff", time.Minute).Err())
+	got = fields(t, first(command(t, exitOK, "inspect", "w", "--json")))
+	delete(got, "ttl_ms")
+	text, err := json.Marshal(got)
+	must(t, err)
+	matches(t, string(text), `\{"current":65535,"index":4294901244,"kind":"window","previous":258\}`)
+
+	for _, value := range []string{"", "hello", "-1", "+5", "007", "1.5", "1e3", " 5", "9223372036854775808", "123456789 "} {
+		must(t, client.Set(t.Context(), "other", value, 0).Err())
+		out, errs = command(t, exitServer, "inspect", "other")
+		matches(t, out+errs, `tatami: key "other": holds \d+ bytes that are neither a TAT nor a window's counts\n`)
+	}
+	must(t, client.RPush(t.Context(), "list", "a").Err())
+	_, errs = command(t, exitServer, "inspect", "list", "--json")
+	if got := fields(t, errs); !strings.HasPrefix(got["error"].(string), "WRONGTYPE ") || got["exit"] != json.Number("3") {
+		t.Errorf("%v, want WRONGTYPE and exit 3", got)
+	}
+}
+
+func jsonInt(n int64) string {
+	text, _ := json.Marshal(n) // an int
+	return string(text)
+}
+
+func TestUsage(t *testing.T) {
+	t.Setenv("REDIS_URL", "redis://127.0.0.1:1") // nobody listens, and nobody is asked
+	for _, test := range []struct {
+		args    []string
+		pattern string
+	}{
+		{[]string{"nope"}, `unknown command "nope" for "tatami"`},
+		{[]string{"allow"}, `accepts 1 arg\(s\), received 0`},
+		{[]string{"allow", "a", "b"}, `accepts 1 arg\(s\), received 2`},
+		{[]string{"load", "a"}, `unknown command "a" for "tatami load"`},
+		{[]string{"allow", "k"}, `required flag\(s\) "amount", "period" not set`},
+		{[]string{"allow", "k", "--nope"}, `unknown flag: --nope`},
+		{[]string{"allow", "k", "--period", "5"}, `invalid argument "5" for "--period" flag: .*`},
+		{[]string{"peek", "k", "--amount", "0", "--period", "1s"}, `bad limit: limit 0 per 1s gcra: amount 0 is below 1; .*`},
+		{[]string{"allow", "k", "--amount", "100000", "--period", "1m", "--algorithm", "sliding_window"},
+			`bad limit: limit 100000 per 1m0s sliding_window: amount 100000 exceeds 65535; use gcra`},
+		{[]string{"allow", "k", "--amount", "1", "--period", "1m", "--algorithm", "x"}, `bad limit: .*algorithm "x" is unknown; use gcra, .*`},
+		{[]string{"verify", "--redis", "http://localhost"}, `the server's URL: redis: invalid URL scheme: http`},
+	} {
+		out, errs := command(t, exitUsage, test.args...)
+		matches(t, out+errs, `tatami: `+test.pattern+`\n`)
+		out, errs = command(t, exitUsage, append(test.args, "--json")...)
+		matches(t, out, "")
+		if got := fields(t, errs); got["exit"] != json.Number("2") || !regexp.MustCompile(`\A`+test.pattern+`\z`).MatchString(got["error"].(string)) {
+			t.Errorf("%q: %v, want exit 2 and %s", test.args, got, test.pattern)
+		}
+	}
+}
+
+func TestServerTrouble(t *testing.T) {
+	client := onServer(t)
+	_, errs := command(t, exitUsage, call("allow", "k", "--cost", "-1")...)
+	matches(t, errs, `tatami: bad cost: .*cost -1 is outside .*\n`)
+	must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	_, errs = command(t, exitServer, call("allow", "k")...)
+	matches(t, errs, `tatami: server is out of memory: OOM .*\n`)
+
+	gone := servers.ForTest(t)
+	gone.Stop()
+	for _, args := range [][]string{{"load"}, {"verify"}, {"inspect", "k"}, call("allow", "k"), call("peek", "k")} {
+		out, errs := command(t, exitServer, append(args, "--redis", gone.URL)...)
+		matches(t, out+errs, `tatami: dial tcp .*: connect: connection refused\n`)
+	}
+}
+
+// TestNoInfo has a user who may not ask whether the server belongs to a cluster.
+func TestNoInfo(t *testing.T) {
+	client := onServer(t)
+	must(t, client.ACLSetUser(t.Context(), "plain", "on", ">secret", "~*", "+@all", "-info").Err())
+	url := "redis://plain:secret@" + client.Options().Addr
+	out, _ := command(t, exitOK, call("allow", "k", "--redis", url)...)
+	matches(t, out, `admitted, remaining 59, .*\n`)
+	t.Setenv("REDIS_URL", url)
+	out, _ = command(t, exitOK, "allow", "--help")
+	if strings.Contains(out, "secret") {
+		t.Error("the help shows the password in REDIS_URL")
+	}
+}
+
+// TestCluster has the slots on two masters, so that a client of one server is sent
+// away for half of the keys.
+func TestCluster(t *testing.T) {
+	nodes := []*redis.Client{
+		onServer(t, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"),
+		onServer(t, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"),
+	}
+	for i, node := range nodes {
+		must(t, node.ClusterAddSlotsRange(t.Context(), i*8192, i*8192+8191).Err())
+		must(t, node.Do(t.Context(), "cluster", "set-config-epoch", i+1).Err())
+	}
+	host, port, _ := strings.Cut(nodes[0].Options().Addr, ":")
+	must(t, nodes[1].ClusterMeet(t.Context(), host, port).Err())
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		a, b := nodes[0].ClusterInfo(t.Context()).Val(), nodes[1].ClusterInfo(t.Context()).Val()
+		if strings.Contains(a, "cluster_state:ok") && strings.Contains(b, "cluster_state:ok") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no cluster after a minute:\n%s%s", a, b)
+		}
+	}
+	command(t, exitRefused, "verify")
+	out, _ := command(t, exitOK, "load")
+	matches(t, out, `([0-9a-f]{40} \w+_v\d\n){2}`)
+	out, _ = command(t, exitOK, "verify")
+	matches(t, out, `(\S+ +\w+_v1 +[0-9a-f]{40} +loaded\n){4}`)
+	for _, node := range nodes {
+		if n := strings.Count(out, node.Options().Addr); n != 2 {
+			t.Errorf("%s is named %d times, want 2:\n%s", node.Options().Addr, n, out)
+		}
+	}
+	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+		command(t, exitOK, call("allow", key)...)
+		out, _ = command(t, exitOK, "inspect", key)
+		matches(t, out, `gcra: TAT .*\n`)
+	}
+	if nodes[0].DBSize(t.Context()).Val() == 0 || nodes[1].DBSize(t.Context()).Val() == 0 {
+		t.Error("a node holds no key, so it was not tested")
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, name := range []string{"list", "load", "verify", "allow", "peek", "inspect"} {
+		out, _ := command(t, exitOK, name, "--help")
+		if !strings.Contains(out, "Examples:\n  tatami "+name) {
+			t.Errorf("the help of %s has no example:\n%s", name, out)
+		}
+	}
+	out, _ := command(t, exitOK)
+	for _, code := range []string{"  0  ", "  1  ", "  2  ", "  3  "} {
+		if !strings.Contains(out, code) {
+			t.Errorf("the help lacks exit code %s:\n%s", code, out)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrLimit means that a limit is out of range; nothing was sent.
+var ErrLimit = errors.New("bad limit")
+
+// Algorithm names how a limit is kept. The empty name is GCRA.
+type Algorithm string
+
+const (
+	// GCRA spaces units evenly and lets a rested key spend a burst at once.
+	GCRA Algorithm = "gcra"
+	// TokenBucket is another name for GCRA: the bucket holds burst tokens, of which
+	// Result.Remaining are left, and gains one each interval.
+	TokenBucket Algorithm = "token_bucket"
+	// LeakyBucket is another name for GCRA. To queue what it admits, wait
+	// Result.ResetAfter less cost times Limit.Interval before doing the work.
+	LeakyBucket Algorithm = "leaky_bucket"
+	// FixedWindow counts in windows of one period that start at multiples of the
+	// period since 1970. Up to twice the amount may pass around a boundary.
+	FixedWindow Algorithm = "fixed_window"
+	// SlidingWindow also counts the part of the last window that still lies within
+	// one period of now, as if its units had come evenly spread.
+	SlidingWindow Algorithm = "sliding_window"
+)
+
+const algorithmNames = "gcra, token_bucket, leaky_bucket, fixed_window or sliding_window"
+
+// ParseAlgorithm returns the algorithm of that name; empty is GCRA. The error is
+// an ErrLimit.
+func ParseAlgorithm(name string) (Algorithm, error) {
+	switch a := Algorithm(name); a {
+	case "":
+		return GCRA, nil
+	case GCRA, TokenBucket, LeakyBucket, FixedWindow, SlidingWindow:
+		return a, nil
+	}
+	return "", fmt.Errorf("%w: algorithm %q is unknown; use %s", ErrLimit, name, algorithmNames)
+}
+
+// Limit is so many units a period. Its zero value is no limit that can be used:
+// Amount and Period have to be set.
+type Limit struct {
+	// Amount is the units a period: 1 to the nanoseconds in Period for GCRA, 1 to
+	// 65535 for a window.
+	Amount int64
+	// Period is 1 ns to 2^52 ns (52 days).
+	Period time.Duration
+	// Burst is the units that a rested key may spend at once: at least 1, and
+	// Interval times Burst at most 2^52 ns. 0 is the same as Amount. A window has
+	// none.
+	Burst int64
+	// Algorithm is GCRA when left out.
+	Algorithm Algorithm
+}
+
+const (
+	maxNS           = 1 << 52 // of a period, and of burst times interval
+	maxCost         = 1 << 52
+	maxWindowAmount = 65535 // a window's counts have 16 bits
+)
+
+// String is like "limit 300 per 1m0s burst 60 gcra".
+func (l Limit) String() string {
+	name := l.Algorithm
+	if name == "" {
+		name = GCRA
+	}
+	if l.Burst != 0 {
+		return fmt.Sprintf("limit %d per %v burst %d %s", l.Amount, l.Period, l.Burst, name)
+	}
+	return fmt.Sprintf("limit %d per %v %s", l.Amount, l.Period, name)
+}
+
+// Interval is the time in which GCRA gives back one unit: Period / Amount, rounded
+// up to a nanosecond. It is 0 when Amount or Period is below 1.
+func (l Limit) Interval() time.Duration {
+	if l.Amount < 1 || l.Period < 1 {
+		return 0
+	}
+	return (l.Period-1)/time.Duration(l.Amount) + 1
+}
+
+// Check returns nil when the scripts take the limit. Otherwise the error is an
+// ErrLimit that names the limit, the field, its bound and the way out. Every call
+// checks its limit before it sends anything.
+func (l Limit) Check() error {
+	window := l.Algorithm == FixedWindow || l.Algorithm == SlidingWindow
+	if _, err := ParseAlgorithm(string(l.Algorithm)); err != nil {
+		return l.refuse("algorithm %q is unknown; use %s", string(l.Algorithm), algorithmNames)
+	}
+	if l.Period < 1 {
+		return l.refuse("period %v is below 1ns; set a period", l.Period)
+	}
+	if l.Period > maxNS {
+		return l.refuse("period %v exceeds 2^52 ns (%v); use a shorter period and a smaller amount",
+			l.Period, time.Duration(maxNS))
+	}
+	if l.Amount < 1 {
+		return l.refuse("amount %d is below 1; to admit nothing, do not call", l.Amount)
+	}
+	if window {
+		if l.Amount > maxWindowAmount {
+			return l.refuse("amount %d exceeds %d; use gcra", l.Amount, maxWindowAmount)
+		}
+		if l.Burst != 0 {
+			return l.refuse("burst %d is set, but a window has none; leave it out or use gcra", l.Burst)
+		}
+		return nil
+	}
+	if l.Amount > int64(l.Period) {
+		return l.refuse("amount %d exceeds %d, one a nanosecond; count in larger units",
+			l.Amount, int64(l.Period))
+	}
+	if l.Burst < 0 {
+		return l.refuse("burst %d is negative; leave it out to use the amount", l.Burst)
+	}
+	// burst <= 2^52 / interval says burst * interval <= 2^52, and cannot overflow.
+	if ceiling := maxNS / int64(l.Interval()); l.burst() > ceiling {
+		if l.Burst == 0 {
+			return l.refuse("burst is left out, so it is the amount, %d, and exceeds %d, 2^52 ns / %d ns; set a smaller burst",
+				l.Amount, ceiling, int64(l.Interval()))
+		}
+		return l.refuse("burst %d exceeds %d, 2^52 ns / %d ns; use a smaller burst",
+			l.Burst, ceiling, int64(l.Interval()))
+	}
+	return nil
+}
+
+func (l Limit) refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %v: %s", ErrLimit, l, fmt.Sprintf(format, args...))
+}
+
+func (l Limit) burst() int64 {
+	if l.Burst == 0 {
+		return l.Amount
+	}
+	return l.Burst
+}

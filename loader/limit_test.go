@@ -1,0 +1,111 @@
+package loader_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tatami-rate/tatami/loader"
+)
+
+const longest = 1 << 52 * time.Nanosecond
+
+func TestLimitCheck(t *testing.T) {
+	for _, test := range []struct {
+		limit loader.Limit
+		want  string // empty: the limit is good
+	}{
+		{loader.Limit{Amount: 300, Period: time.Minute}, ""},
+		{loader.Limit{Amount: 300, Period: time.Minute, Burst: 60}, ""},
+		{loader.Limit{Amount: 1, Period: 1}, ""},
+		{loader.Limit{Amount: 1, Period: 1, Burst: 1 << 52}, ""},
+		{loader.Limit{Amount: 1, Period: longest}, ""},
+		{loader.Limit{Amount: 1 << 52, Period: longest}, ""},
+		{loader.Limit{Amount: 2_000_000, Period: time.Second, Algorithm: loader.TokenBucket}, ""},
+		{loader.Limit{Amount: 65535, Period: longest, Algorithm: loader.FixedWindow}, ""},
+		{loader.Limit{Amount: 65535, Period: 1, Algorithm: loader.SlidingWindow}, ""},
+
+		{loader.Limit{Amount: 100000, Period: time.Minute, Algorithm: loader.SlidingWindow},
+			"bad limit: limit 100000 per 1m0s sliding_window: amount 100000 exceeds 65535; use gcra"},
+		{loader.Limit{Amount: 65536, Period: time.Minute, Algorithm: loader.FixedWindow},
+			"bad limit: limit 65536 per 1m0s fixed_window: amount 65536 exceeds 65535; use gcra"},
+		{loader.Limit{Amount: 10, Period: time.Second, Burst: 20, Algorithm: loader.FixedWindow},
+			"bad limit: limit 10 per 1s burst 20 fixed_window: burst 20 is set, but a window has none; leave it out or use gcra"},
+		{loader.Limit{Amount: 10, Period: time.Second, Burst: -1, Algorithm: loader.SlidingWindow},
+			"bad limit: limit 10 per 1s burst -1 sliding_window: burst -1 is set, but a window has none; leave it out or use gcra"},
+		{loader.Limit{Period: time.Second},
+			"bad limit: limit 0 per 1s gcra: amount 0 is below 1; to admit nothing, do not call"},
+		{loader.Limit{Amount: -1, Period: time.Second, Algorithm: loader.FixedWindow},
+			"bad limit: limit -1 per 1s fixed_window: amount -1 is below 1; to admit nothing, do not call"},
+		{loader.Limit{Amount: 1},
+			"bad limit: limit 1 per 0s gcra: period 0s is below 1ns; set a period"},
+		{loader.Limit{Amount: 1, Period: -time.Second},
+			"bad limit: limit 1 per -1s gcra: period -1s is below 1ns; set a period"},
+		{loader.Limit{Amount: 1, Period: longest + 1, Algorithm: loader.FixedWindow},
+			"bad limit: limit 1 per 1250h59m59.627370497s fixed_window: period 1250h59m59.627370497s exceeds 2^52 ns (1250h59m59.627370496s); use a shorter period and a smaller amount"},
+		{loader.Limit{Amount: 11, Period: 10},
+			"bad limit: limit 11 per 10ns gcra: amount 11 exceeds 10, one a nanosecond; count in larger units"},
+		{loader.Limit{Amount: 1, Period: time.Second, Burst: -1},
+			"bad limit: limit 1 per 1s burst -1 gcra: burst -1 is negative; leave it out to use the amount"},
+		{loader.Limit{Amount: 1, Period: longest, Burst: 2},
+			"bad limit: limit 1 per 1250h59m59.627370496s burst 2 gcra: burst 2 exceeds 1, 2^52 ns / 4503599627370496 ns; use a smaller burst"},
+		{loader.Limit{Amount: 1, Period: 1, Burst: 1<<52 + 1},
+			"bad limit: limit 1 per 1ns burst 4503599627370497 gcra: burst 4503599627370497 exceeds 4503599627370496, 2^52 ns / 1 ns; use a smaller burst"},
+		{loader.Limit{Amount: 3, Period: longest, Burst: math.MaxInt64},
+			"bad limit: limit 3 per 1250h59m59.627370496s burst 9223372036854775807 gcra: burst 9223372036854775807 exceeds 2, 2^52 ns / 1501199875790166 ns; use a smaller burst"},
+		// 3 intervals of 2^52 / 3, rounded up, are 2 ns more than 2^52.
+		{loader.Limit{Amount: 3, Period: longest},
+			"bad limit: limit 3 per 1250h59m59.627370496s gcra: burst is left out, so it is the amount, 3, and exceeds 2, 2^52 ns / 1501199875790166 ns; set a smaller burst"},
+		{loader.Limit{Amount: 1, Period: time.Second, Algorithm: "tocken_bucket"},
+			`bad limit: limit 1 per 1s tocken_bucket: algorithm "tocken_bucket" is unknown; use gcra, token_bucket, leaky_bucket, fixed_window or sliding_window`},
+	} {
+		err := test.limit.Check()
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%v: %v, want it good", test.limit, err)
+		case test.want != "" && (!errors.Is(err, loader.ErrLimit) || err.Error() != test.want):
+			t.Errorf("got  %v\nwant %v", err, test.want)
+		}
+	}
+}
+
+func TestInterval(t *testing.T) {
+	for _, test := range []struct {
+		amount int64
+		period time.Duration
+		want   time.Duration
+	}{
+		{300, time.Minute, 200 * time.Millisecond},
+		{3, time.Second, 333333334},
+		{1, 1, 1},
+		{1, longest, longest},
+		{7, 7, 1},
+		{7, 8, 2},
+		{0, time.Second, 0},
+		{1, 0, 0},
+	} {
+		if got := (loader.Limit{Amount: test.amount, Period: test.period}).Interval(); got != test.want {
+			t.Errorf("%d per %v: interval %d ns, want %d", test.amount, test.period, got, test.want)
+		}
+	}
+}
+
+func TestParseAlgorithm(t *testing.T) {
+	for name, want := range map[string]loader.Algorithm{
+		"": loader.GCRA, "gcra": loader.GCRA, "token_bucket": loader.TokenBucket,
+		"leaky_bucket": loader.LeakyBucket, "fixed_window": loader.FixedWindow,
+		"sliding_window": loader.SlidingWindow,
+	} {
+		if got, err := loader.ParseAlgorithm(name); got != want || err != nil {
+			t.Errorf("%q: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"GCRA", "gcra ", "fixed", "none"} {
+		_, err := loader.ParseAlgorithm(name)
+		if !errors.Is(err, loader.ErrLimit) || !strings.Contains(err.Error(), "use gcra, token_bucket") {
+			t.Errorf("%q: %v, want an ErrLimit with the names", name, err)
+		}
+	}
+}

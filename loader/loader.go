@@ -1,0 +1,101 @@
+// Package loader loads the scripts into a Redis and calls them. Every script is
+// pinned by its SHA1, every limit is checked before anything is sent, and a call
+// that may have been counted is never sent again.
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	// ErrCost means that a cost is negative or above 2^52; nothing was sent.
+	ErrCost = errors.New("bad cost")
+	// ErrClock means that the caller's clock is before 1970 or past 2262, where its
+	// nanoseconds leave an int64; nothing was sent.
+	ErrClock = errors.New("bad clock")
+)
+
+// Limiter calls the scripts through one client. It may be used by many goroutines
+// at once.
+type Limiter struct {
+	client redis.UniversalClient
+	clock  func() time.Time // nil: the server's
+}
+
+// New checks the pins, loads the scripts on every master that the client knows, and
+// holds the servers' SHA1s against the pins; a difference is an ErrPin. A server
+// that cannot be reached is an error too. One that is added, restarted or flushed
+// later gets the scripts from the calls themselves.
+func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
+	scripts, err := Scripts()
+	if err != nil {
+		return nil, err
+	}
+	err = forEachMaster(ctx, client, func(ctx context.Context, _ string, server redis.Cmdable) error {
+		for _, script := range scripts {
+			sha1, err := server.ScriptLoad(ctx, script.text).Result()
+			if err != nil {
+				return fmt.Errorf("load %s: %w", script.Name, err)
+			}
+			if sha1 != script.SHA1 {
+				return fmt.Errorf("%w: %s is pinned as %s, the server answers %s",
+					ErrPin, script.Name, script.SHA1, sha1)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Limiter{client: client}, nil
+}
+
+// WithClock returns a limiter on the same client that sends the time from now with
+// each call, for tests, replays and callers with a better clock than the server's.
+// Keys then live a minute longer than they need, so that clocks may differ by that
+// much. The scripts bound the time further, and answer ErrBadArg.
+func (l *Limiter) WithClock(now func() time.Time) *Limiter {
+	return &Limiter{client: l.client, clock: now}
+}
+
+// Allow asks for one unit of the limit at key.
+func (l *Limiter) Allow(ctx context.Context, key string, limit Limit) (Result, error) {
+	return l.AllowN(ctx, key, limit, 1)
+}
+
+// Peek asks for nothing: it tells what remains, writes nothing and also runs on a
+// replica. Allowed says that nothing may be had for nothing, so look at Remaining.
+func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, error) {
+	return l.AllowN(ctx, key, limit, 0)
+}
+
+// AllowN asks for cost units at once, 0 to 2^52: all of them are spent or none.
+//
+// The error is an ErrLimit, ErrCost or ErrClock before anything is sent; an
+// ErrBadArg, ErrBadState, ErrReadOnly or ErrOutOfMemory when nothing was spent; an
+// ErrReply; or the client's own. After a network error the units may have been
+// spent: the reply was lost, and the call is not sent again.
+func (l *Limiter) AllowN(ctx context.Context, key string, limit Limit, cost int64) (Result, error) {
+	c := &call{}
+	if err := l.prepare(ctx, c, key, limit, cost); err != nil {
+		return Result{}, err
+	}
+	err := l.client.Process(ctx, c)
+	if c.notRun() {
+		err = l.eval(ctx, []*call{c})
+	}
+	return c.result(err)
+}
+
+// Reset forgets the key, whatever it holds.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	if err := l.client.Del(ctx, key).Err(); err != nil {
+		return typed(err)
+	}
+	return nil
+}

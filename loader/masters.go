@@ -1,0 +1,76 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Presence says whether a server has a script.
+type Presence struct {
+	Server string // its address
+	Script string // the script's name
+	SHA1   string
+	Loaded bool
+}
+
+// Verify asks every master that the client knows for each pinned script, and loads
+// nothing. The answers come in order of server and script.
+func Verify(ctx context.Context, client redis.UniversalClient) ([]Presence, error) {
+	scripts, err := Scripts()
+	if err != nil {
+		return nil, err
+	}
+	var sha1s []string
+	for _, script := range scripts {
+		sha1s = append(sha1s, script.SHA1)
+	}
+	var mu sync.Mutex
+	var all []Presence
+	err = forEachMaster(ctx, client, func(ctx context.Context, address string, server redis.Cmdable) error {
+		loaded, err := server.ScriptExists(ctx, sha1s...).Result()
+		if err != nil {
+			return err
+		}
+		if len(loaded) != len(scripts) {
+			return fmt.Errorf("%w: SCRIPT EXISTS answers %v to %d SHA1s", ErrReply, loaded, len(scripts))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, script := range scripts {
+			all = append(all, Presence{address, script.Name, script.SHA1, loaded[i]})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b Presence) int { return strings.Compare(a.Server, b.Server) })
+	return all, nil
+}
+
+// forEachMaster runs do on every master of a cluster or every shard of a ring, at
+// once, or else on the client itself.
+func forEachMaster(ctx context.Context, client redis.UniversalClient,
+	do func(ctx context.Context, address string, server redis.Cmdable) error) error {
+	onServer := func(ctx context.Context, server *redis.Client) error {
+		return do(ctx, server.Options().Addr, server)
+	}
+	switch client := client.(type) {
+	case interface { // a cluster has ForEachShard too, which takes in the replicas
+		ForEachMaster(context.Context, func(context.Context, *redis.Client) error) error
+	}:
+		return client.ForEachMaster(ctx, onServer)
+	case interface {
+		ForEachShard(context.Context, func(context.Context, *redis.Client) error) error
+	}:
+		return client.ForEachShard(ctx, onServer)
+	case *redis.Client:
+		return onServer(ctx, client)
+	}
+	return do(ctx, "", client) // a wrapper
+}
