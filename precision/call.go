@@ -1,0 +1,72 @@
+package precision
+
+import "strconv"
+
+// Script names one of the scripts.
+type Script string
+
+// The scripts.
+const (
+	GCRAV1   Script = "gcra_v1"
+	WindowV1 Script = "window_v1"
+)
+
+// Call is one call of a script with a caller's clock. Burst is of gcra alone,
+// Sliding of window.
+type Call struct {
+	Amount, PeriodNs, Burst int64
+	Sliding                 bool
+	Cost, NowNs             int64
+}
+
+// appendArgs appends the call's ARGV to args.
+func (c Call) appendArgs(args []any, script Script) []any {
+	third := strconv.FormatInt(c.Burst, 10)
+	if script == WindowV1 {
+		third = "fixed"
+		if c.Sliding {
+			third = "sliding"
+		}
+	}
+	return append(args, strconv.FormatInt(c.Amount, 10), strconv.FormatInt(c.PeriodNs, 10),
+		third, strconv.FormatInt(c.Cost, 10), strconv.FormatInt(c.NowNs, 10))
+}
+
+// Outcome is all that can be seen of one call: the reply or the error, and what the
+// key holds after it.
+type Outcome struct {
+	Err string // the error reply, when there is one; the verdict is zero then
+	Verdict
+	State State
+	// TTLMs is the key's time to live in ms, as set by the last write; 0 without a
+	// key. A driver that can only bound it gives that bound in TTLSlackMs: the ttl
+	// set lies in TTLMs .. TTLMs + TTLSlackMs.
+	TTLMs, TTLSlackMs int64
+}
+
+// State is a key's value: a TAT, or the 8 bytes of a window as a big-endian number.
+type State struct {
+	Exists bool
+	Value  uint64
+}
+
+// parseState reads a key's bytes; ok is false for bytes that the script would not
+// have written, such as a number that is not canonical.
+func parseState(script Script, text string) (state State, ok bool) {
+	if script == WindowV1 {
+		if len(text) != 8 {
+			return State{}, false
+		}
+		for i := range 8 {
+			state.Value = state.Value<<8 | uint64(text[i])
+		}
+		return State{true, state.Value}, true
+	}
+	value, err := strconv.ParseUint(text, 10, 63)
+	return State{true, value}, err == nil && strconv.FormatUint(value, 10) == text
+}
+
+// counts is the state of a window key; that of a missing key is the zero value.
+func (s State) counts() Counts {
+	return Counts{uint32(s.Value >> 32), uint16(s.Value >> 16), uint16(s.Value)}
+}

@@ -1,0 +1,295 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/lua"
+	"github.com/tatami-rate/tatami/precision/servers"
+)
+
+// Driver makes calls on one implementation of the scripts.
+type Driver interface {
+	// Name says which implementation it is, such as "redis 7.0.15".
+	Name() string
+	// Play makes the calls, in order, on the key with this name among the driver's
+	// own, and fills outcomes, which is as long as calls.
+	Play(script Script, key string, calls []Call, outcomes []Outcome) error
+	// Forget deletes a key.
+	Forget(key string) error
+}
+
+// Native plays on the float64 port.
+type Native struct {
+	keys map[string]*nativeKey
+}
+
+type nativeKey struct {
+	tat    float64
+	window emulator.WindowState
+	exists bool
+	ttlMs  int64
+}
+
+// NewNative returns a driver of the native port, with no keys.
+func NewNative() *Native { return &Native{map[string]*nativeKey{}} }
+
+// Name is "native".
+func (n *Native) Name() string { return "native" }
+
+// Forget deletes a key.
+func (n *Native) Forget(key string) error {
+	delete(n.keys, key)
+	return nil
+}
+
+// Play makes the calls; it allocates only for a new key and never fails.
+func (n *Native) Play(script Script, key string, calls []Call, outcomes []Outcome) error {
+	k := n.keys[key]
+	if k == nil {
+		k = &nativeKey{}
+		n.keys[key] = k
+	}
+	for i := range calls {
+		outcomes[i] = k.call(script, &calls[i])
+	}
+	return nil
+}
+
+func (k *nativeKey) call(script Script, c *Call) Outcome {
+	var d emulator.Decision
+	if script == WindowV1 {
+		k.window, d = emulator.WindowV1(k.window, emulator.WindowArgs{
+			Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+			Sliding: c.Sliding, Cost: float64(c.Cost)}, emulator.CallerClock(c.NowNs))
+	} else {
+		k.tat, d = emulator.GCRAV1(k.tat, emulator.GCRAArgs{
+			Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+			Burst: float64(c.Burst), Cost: float64(c.Cost)}, emulator.CallerClock(c.NowNs))
+	}
+	if d.Written {
+		k.exists, k.ttlMs = true, d.TTLMs
+	}
+	o := Outcome{Err: d.Err, TTLMs: k.ttlMs,
+		Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}}
+	if k.exists {
+		o.State = State{true, uint64(k.tat)}
+		if script == WindowV1 {
+			o.State.Value = uint64(k.window.Index)<<32 |
+				uint64(k.window.Previous)<<16 | uint64(k.window.Current)
+		}
+	}
+	return o
+}
+
+// Asset plays on a script's own text in the emulator.
+type Asset struct {
+	redis *emulator.Redis
+	shas  map[Script]string
+}
+
+// NewAsset returns a driver of the emulator, with no keys. The emulator's clock
+// stands still, so a ttl is read as it was set.
+func NewAsset() (*Asset, error) {
+	a := &Asset{emulator.New(), nil}
+	var err error
+	a.shas, err = load(context.Background(), a.redis)
+	return a, err
+}
+
+// load loads the scripts and returns their SHA1s.
+func load(ctx context.Context, r redis.Scripter) (map[Script]string, error) {
+	shas := map[Script]string{}
+	for script, text := range map[Script]string{GCRAV1: lua.GCRAV1, WindowV1: lua.WindowV1} {
+		sha, err := r.ScriptLoad(ctx, text).Result()
+		if err != nil {
+			return nil, fmt.Errorf("load %s: %w", script, err)
+		}
+		shas[script] = sha
+	}
+	return shas, nil
+}
+
+// Name is "emulator".
+func (a *Asset) Name() string { return "emulator" }
+
+// Forget deletes a key.
+func (a *Asset) Forget(key string) error {
+	return a.redis.Do(context.Background(), "DEL", key).Err()
+}
+
+// Play makes the calls.
+func (a *Asset) Play(script Script, key string, calls []Call, outcomes []Outcome) error {
+	ctx := context.Background()
+	keys := []string{key}
+	var args []any
+	for i := range calls {
+		args = calls[i].appendArgs(args[:0], script)
+		o := &outcomes[i]
+		*o = Outcome{}
+		if err := o.reply(a.redis.EvalSha(ctx, a.shas[script], keys, args...)); err != nil {
+			return err
+		}
+		text, err := a.redis.Do(ctx, "GET", key).Text()
+		if err := o.value(script, text, err); err != nil {
+			return err
+		}
+		ttlMs, err := a.redis.Do(ctx, "PTTL", key).Int64()
+		if err != nil {
+			return err
+		}
+		o.TTLMs = max(ttlMs, 0) // -2 without a key
+	}
+	return nil
+}
+
+// reply takes over what a script answered. An error reply is an outcome; a lost
+// connection and a reply of another form are errors.
+func (o *Outcome) reply(cmd *redis.Cmd) error {
+	values, err := cmd.Slice()
+	if err != nil {
+		var replied redis.Error
+		if !errors.As(err, &replied) {
+			return err
+		}
+		o.Err = err.Error()
+		return nil
+	}
+	if len(values) != 4 {
+		return fmt.Errorf("reply has %d elements: %v", len(values), values)
+	}
+	for i, field := range []*int64{&o.Status, &o.Remaining, &o.RetryAfterNs, &o.ResetAfterNs} {
+		n, ok := values[i].(int64)
+		if !ok {
+			return fmt.Errorf("reply's element %d is no integer: %v", i, values)
+		}
+		*field = n
+	}
+	return nil
+}
+
+// value takes over what GET answered.
+func (o *Outcome) value(script Script, text string, err error) error {
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	state, ok := parseState(script, text)
+	if !ok {
+		return fmt.Errorf("%s left %q in its key", script, text)
+	}
+	o.State = state
+	return nil
+}
+
+// Real plays on a real server, by pipelines.
+type Real struct {
+	server *servers.Server
+	client *redis.Client
+	prefix string
+	shas   map[Script]string
+	last   map[string]bracket // when each key was last written
+}
+
+// bracket is a span of the server's clock, in ms.
+type bracket struct{ from, to int64 }
+
+// pipelined is how many calls go into one pipeline: enough to hide the round trip,
+// few enough that the replies fit the socket's buffers.
+const pipelined = 256
+
+// NewReal returns a driver of the server, whose keys begin with prefix. Close ends
+// its connections.
+func NewReal(ctx context.Context, server *servers.Server, prefix string) (*Real, error) {
+	client := server.Client()
+	shas, err := load(ctx, client)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &Real{server, client, prefix, shas, map[string]bracket{}}, nil
+}
+
+// Close ends the driver's connections.
+func (r *Real) Close() error { return r.client.Close() }
+
+// Name is the server's.
+func (r *Real) Name() string { return r.server.Name }
+
+// Forget deletes a key.
+func (r *Real) Forget(key string) error {
+	delete(r.last, r.prefix+key)
+	return r.client.Del(context.Background(), r.prefix+key).Err()
+}
+
+// Play makes the calls. A key's PTTL falls while the clock runs, so each call stands
+// between two readings of the server's TIME: the ttl as it was set is then known to
+// within the time that went by, exactly when no millisecond ended in between.
+func (r *Real) Play(script Script, key string, calls []Call, outcomes []Outcome) error {
+	for len(calls) > 0 {
+		n := min(len(calls), pipelined)
+		if err := r.play(script, r.prefix+key, calls[:n], outcomes[:n]); err != nil {
+			return err
+		}
+		calls, outcomes = calls[n:], outcomes[n:]
+	}
+	return nil
+}
+
+func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome) error {
+	ctx := context.Background()
+	pipe := r.client.Pipeline()
+	evals := make([]*redis.Cmd, len(calls))
+	gets := make([]*redis.StringCmd, len(calls))
+	ttls := make([]*redis.Cmd, len(calls))
+	times := make([]*redis.TimeCmd, len(calls)+1)
+	times[0] = pipe.Time(ctx)
+	for i := range calls {
+		args := append(make([]any, 0, 9), "EVALSHA", r.shas[script], 1, key)
+		evals[i] = pipe.Do(ctx, calls[i].appendArgs(args, script)...)
+		gets[i] = pipe.Get(ctx, key)
+		ttls[i] = pipe.Do(ctx, "PTTL", key)
+		times[i+1] = pipe.Time(ctx)
+	}
+	// Exec answers with the first command's error, and a missing key is one; each
+	// command's own error is looked at below.
+	_, _ = pipe.Exec(ctx)
+	for i := range calls {
+		before, err := times[i].Result()
+		if err != nil {
+			return err
+		}
+		after, err := times[i+1].Result()
+		if err != nil {
+			return err
+		}
+		now := bracket{before.UnixMilli(), after.UnixMilli()}
+		o := &outcomes[i]
+		*o = Outcome{}
+		if err := o.reply(evals[i]); err != nil {
+			return err
+		}
+		text, err := gets[i].Result()
+		if err := o.value(script, text, err); err != nil {
+			return err
+		}
+		left, err := ttls[i].Int64()
+		if err != nil {
+			return err
+		}
+		if o.Status == 1 && calls[i].Cost > 0 {
+			r.last[key] = now
+		}
+		if left >= 0 {
+			// written in r.last, read in now: the time from one to the other went by
+			o.TTLMs = left + max(now.from-r.last[key].to, 0)
+			o.TTLSlackMs = left + (now.to - r.last[key].from) - o.TTLMs
+		}
+	}
+	return nil
+}
