@@ -76,11 +76,11 @@ type GCRAArgs struct {
 // ParseTAT reads the state of a gcra key as gcra_v1 does: nanoseconds, rounded up
 // to the grid; NaN for what is no TAT, infinite for one above 2^61. A missing key is 0.
 func ParseTAT(state string) float64 {
-	if len(state) > 19 || !isDigits(state) || (state[0] == '0' && state != "0") {
+	if !isTAT(state) {
 		return math.NaN()
 	}
 	s, ns := splitSecond(state)
-	seconds, rest := s*1e9, math.Ceil(ns/Grid)*Grid
+	seconds, rest := s*1e9, ns+Mod(-ns, Grid)
 	if rest > 1<<61-seconds {
 		return math.Inf(1)
 	}
@@ -103,7 +103,7 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 	if !(a.Amount >= 1 && a.Amount <= a.PeriodNs && math.Floor(a.Amount) == a.Amount) {
 		return tat, Decision{Err: "BADARG gcra_v1: amount must be a whole number from 1 to period_ns"}
 	}
-	interval := math.Ceil(a.PeriodNs / a.Amount)
+	interval := (a.PeriodNs + Mod(-a.PeriodNs, a.Amount)) / a.Amount
 	if !(a.Burst >= 1 && a.Burst <= (1<<52)/interval && math.Floor(a.Burst) == a.Burst) {
 		return tat, Decision{Err: "BADARG gcra_v1: burst must be a whole number from 1 to 2^52 / interval, " +
 			"where interval = ceil(period_ns / amount)"}
@@ -111,7 +111,7 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 	if !(a.Cost >= 0 && a.Cost <= 1<<52 && math.Floor(a.Cost) == a.Cost) {
 		return tat, Decision{Err: "BADARG gcra_v1: cost must be a whole number from 0 to 2^52"}
 	}
-	interval = math.Ceil(interval/grid) * grid
+	interval = interval + Mod(-interval, grid)
 	tau := interval * a.Burst
 
 	// Clock.
@@ -136,47 +136,45 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 		return tat, Decision{Err: "BADSTATE gcra_v1: the TAT is above 2^61; use gcra_v2"}
 	}
 	ahead := tat - nowGrid
+	if ahead < 0 {
+		ahead = 0
+	}
 
-	// Decide.
-	status, retry := 1.0, 0.0
-	if a.Cost > a.Burst {
-		status, retry = -1, -1
-	} else {
-		spend := a.Cost * interval
-		wait := ahead - (tau - spend)
-		if wait > 0 {
-			status, retry = 0, wait
-			if wait < 1<<53 {
-				retry = wait - below
-			}
-		} else if a.Cost > 0 {
+	// Decide, and write. The product may be inexact, but the call is then unfittable.
+	status, retry, reset := 0.0, ahead-(tau-float64(a.Cost*interval)), ahead-below
+	d := Decision{}
+	if retry <= 0 {
+		status, retry = 1, 0
+		if a.Cost > 0 {
 			if ahead < up {
 				ahead = up
 			}
-			ahead = ahead + spend
+			ahead = ahead + a.Cost*interval
+			reset = ahead - below
+			if ahead >= 1<<53 {
+				reset = ahead
+			}
+			tat = nowGrid + ahead
+			d.Written, d.TTLMs = true, int64(math.Ceil(reset/1e6)+now.MarginMs)
 		}
-	}
-	reset := ahead
-	if ahead < 1<<53 {
-		reset = ahead - below
+	} else if a.Cost > a.Burst {
+		status, retry = -1, -1
+	} else if retry < 1<<53 {
+		retry = retry - below
 	}
 	if reset < 0 {
 		reset = 0
+	} else if ahead >= 1<<53 {
+		reset = ahead
 	}
-	remaining := math.Floor((tau - ahead + up) / interval)
-	if remaining > a.Burst {
+	left, remaining := tau-ahead+up, 0.0
+	if left >= tau {
 		remaining = a.Burst
-	} else if remaining < 0 {
-		remaining = 0
+	} else if left >= interval {
+		remaining = (left - Mod(left, interval)) / interval
 	}
-
-	// Write.
-	d := Decision{Status: int64(status), Remaining: int64(remaining),
-		RetryAfterNs: int64(retry), ResetAfterNs: int64(reset)}
-	if status == 1 && a.Cost > 0 {
-		tat = nowGrid + ahead
-		d.Written, d.TTLMs = true, int64(math.Ceil(reset/1e6)+now.MarginMs)
-	}
+	d.Status, d.Remaining = int64(status), int64(remaining)
+	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(reset)
 	return tat, d
 }
 
@@ -192,16 +190,18 @@ type WindowArgs struct {
 // counts of the window before it and of itself. A missing key is the zero value;
 // Index is NaN for a text that is no state.
 type WindowState struct {
+	Exists                   bool
 	Index, Previous, Current float64
 }
 
 // ParseWindow reads the state of a window key.
 func ParseWindow(state string) WindowState {
 	if len(state) != 8 {
-		return WindowState{Index: math.NaN()}
+		return WindowState{Exists: true, Index: math.NaN()}
 	}
 	b := func(i int) float64 { return float64(state[i]) }
 	return WindowState{
+		Exists:   true,
 		Index:    ((b(0)*256+b(1))*256+b(2))*256 + b(3),
 		Previous: b(4)*256 + b(5),
 		Current:  b(6)*256 + b(7),
@@ -302,7 +302,7 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	d := Decision{Status: int64(status), Remaining: int64(remaining),
 		RetryAfterNs: int64(retry), ResetAfterNs: int64(reset)}
 	if status == 1 && cost > 0 {
-		stored = WindowState{i, previous, current}
+		stored = WindowState{true, i, previous, current}
 		d.Written, d.TTLMs = true, int64(math.Ceil((left+w)/1e6)+now.MarginMs)
 	}
 	return stored, d

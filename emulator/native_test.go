@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -27,12 +28,7 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 			}
 		}
 		want := outcome(s.Eval(t.Context(), c.script, c.keys, c.args...)) + " " + outcome(do(s, "GET", "k"))
-		var d Decision
-		if c.script == lua.GCRAV1 {
-			d, state = nativeGCRA(c.args, state)
-		} else {
-			d, state = nativeWindow(c.args, state)
-		}
+		d, state := native(c.script, c.args, state, s.now.UnixMicro())
 		got := redis.NewCmdResult([]any{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}, nil)
 		if d.Err != "" {
 			got.SetErr(errors.New(d.Err))
@@ -45,8 +41,31 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 			t.Errorf("%s: native %.200s, asset %.200s", c.name, got, want)
 		}
 	}
-	if compared < 500 {
+	if compared < 5000 {
 		t.Errorf("only %d trials were compared", compared)
+	}
+}
+
+// The native port answers and writes what the asset does, on random calls.
+func TestNativeIsTheAsset(t *testing.T) {
+	n := 10_000
+	if testing.Short() {
+		n = 500
+	}
+	for _, a := range assets {
+		for _, c := range record(t, a, n) {
+			d, state := native(a.script, c.args, c.state, c.unixUs)
+			got := fmt.Sprintf("%d %d %d %d", d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
+			if d.Err != "" {
+				got = "error " + d.Err
+			}
+			if d.Written {
+				got += fmt.Sprintf(" %x %d", state, d.TTLMs)
+			}
+			if got != c.outcome {
+				t.Errorf("%s %q, key %q, server's clock %d us: native %s, asset %s", a.name, c.args, c.state, c.unixUs, got, c.outcome)
+			}
+		}
 	}
 }
 
@@ -76,39 +95,54 @@ func argument(args []any, i int) float64 {
 	return math.NaN()
 }
 
-// clockArgument is the clock that the arguments carry, the emulator's without one.
-func clockArgument(args []any) Clock {
-	if len(args) < 5 {
-		return ServerClock(New().now.UnixMicro())
+// native makes the call on a script's port, on a server whose clock says unixUs, and
+// returns what the key then holds.
+func native(script string, args []any, state any, unixUs int64) (Decision, any) {
+	now := ServerClock(unixUs)
+	if len(args) > 4 && args[4] != "" {
+		now = ParseClock(args[4].(string))
 	}
-	return ParseClock(args[4].(string))
-}
-
-func nativeGCRA(args []any, state any) (Decision, any) {
-	tat := 0.0
-	if state != nil {
-		tat = ParseTAT(state.(string))
-	}
-	tat, d := GCRAV1(tat, GCRAArgs{argument(args, 0), argument(args, 1), argument(args, 2), argument(args, 3)}, clockArgument(args))
-	if d.Written {
-		state = FormatInt(tat)
-	}
-	return d, state
-}
-
-func nativeWindow(args []any, state any) (Decision, any) {
-	window, mode := WindowState{}, ""
-	if state != nil {
-		window = ParseWindow(state.(string))
-	}
+	written := ""
+	mode := ""
 	if len(args) > 2 {
 		mode = args[2].(string)
 	}
-	window, d := WindowV1(window, WindowArgs{Amount: argument(args, 0), PeriodNs: argument(args, 1),
-		Sliding: mode == "sliding", BadMode: mode != "sliding" && mode != "fixed", Cost: argument(args, 3)}, clockArgument(args))
+	gcra := GCRAArgs{argument(args, 0), argument(args, 1), argument(args, 2), argument(args, 3)}
+	window := WindowArgs{Amount: argument(args, 0), PeriodNs: argument(args, 1),
+		Sliding: mode == "sliding", BadMode: mode != "sliding" && mode != "fixed", Cost: argument(args, 3)}
+	var d Decision
+	switch script {
+	case lua.GCRAV1:
+		tat := 0.0
+		if state != nil {
+			tat = ParseTAT(state.(string))
+		}
+		tat, d = GCRAV1(tat, gcra, now)
+		written = FormatInt(tat)
+	case lua.GCRAV2:
+		tat := TAT{}
+		if state != nil {
+			tat = ParseTATV2(state.(string))
+		}
+		tat, d = GCRAV2(tat, gcra, now)
+		if d.Written {
+			written = strconv.FormatInt(int64(tat.S)*1e9+int64(tat.Ns), 10)
+		}
+	case lua.WindowV1, lua.WindowV2:
+		counts := WindowState{}
+		if state != nil {
+			counts = ParseWindow(state.(string))
+		}
+		if script == lua.WindowV1 {
+			counts, d = WindowV1(counts, window, now)
+		} else {
+			counts, d = WindowV2(counts, window, now)
+		}
+		bytes := counts.Bytes()
+		written = string(bytes[:])
+	}
 	if d.Written {
-		bytes := window.Bytes()
-		state = string(bytes[:])
+		return d, written
 	}
 	return d, state
 }
@@ -134,19 +168,31 @@ func BenchmarkNative(b *testing.B) {
 
 // nativeCalls are decisions of each kind, 10 us after the one before.
 func nativeCalls() map[string]func() {
+	const start = int64(1_780_000_000_000_000_000)
 	calls := map[string]func(){}
 	for name, burst := range map[string]float64{"admitted": 1e6, "refused": 1} {
-		now, tat := int64(1_780_000_000_000_000_000), 0.0
+		args := GCRAArgs{300, 60e9, burst, 1}
+		now1, tat1 := start, 0.0
 		calls["gcra_v1 "+name] = func() {
-			tat, _ = GCRAV1(tat, GCRAArgs{300, 60e9, burst, 1}, CallerClock(now))
-			now += 10_000
+			tat1, _ = GCRAV1(tat1, args, CallerClock(now1))
+			now1 += 10_000
+		}
+		now2, tat2 := start, TAT{}
+		calls["gcra_v2 "+name] = func() {
+			tat2, _ = GCRAV2(tat2, args, CallerClock(now2))
+			now2 += 10_000
 		}
 	}
 	for _, sliding := range []bool{false, true} {
-		now, state := int64(1_780_000_000_000_000_000), WindowState{}
-		calls[fmt.Sprintf("window_v1 sliding=%v", sliding)] = func() {
-			state, _ = WindowV1(state, WindowArgs{Amount: 300, PeriodNs: 1e6, Sliding: sliding, Cost: 1}, CallerClock(now))
-			now += 10_000
+		args := WindowArgs{Amount: 300, PeriodNs: 1e6, Sliding: sliding, Cost: 1}
+		for name, window := range map[string]func(WindowState, WindowArgs, Clock) (WindowState, Decision){
+			"window_v1": WindowV1, "window_v2": WindowV2,
+		} {
+			now, state := start, WindowState{}
+			calls[fmt.Sprintf("%s sliding=%v", name, sliding)] = func() {
+				state, _ = window(state, args, CallerClock(now))
+				now += 10_000
+			}
 		}
 	}
 	return calls

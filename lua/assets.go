@@ -9,10 +9,20 @@ import _ "embed"
 //go:embed gcra_v1.lua
 var GCRAV1 string
 
+// GCRAV2 is the text of gcra_v2.lua.
+//
+//go:embed gcra_v2.lua
+var GCRAV2 string
+
 // WindowV1 is the text of window_v1.lua.
 //
 //go:embed window_v1.lua
 var WindowV1 string
+
+// WindowV2 is the text of window_v2.lua.
+//
+//go:embed window_v2.lua
+var WindowV2 string
 
 // Sum is the text of lua.sum: a line "name SHA1 SHA256" for each script.
 //

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
@@ -36,9 +37,35 @@ func consoleExamples(text string) []example {
 	return examples
 }
 
-// Every example of README.md, in one shell and on one server, so that later ones
-// build on earlier ones.
+// The README of the repository names each script with its SHA1.
+func TestReadmeNamesTheScripts(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(lua.Sum) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || fields[0] == "#" {
+			continue
+		}
+		row := slices.IndexFunc(strings.Split(string(text), "\n"), func(row string) bool {
+			return strings.HasPrefix(row, "| `"+fields[0]+"` |") && strings.Contains(row, "| `"+fields[1]+"` |")
+		})
+		if row < 0 {
+			t.Errorf("README.md has no row of %s with the SHA1 %s", fields[0], fields[1])
+		}
+	}
+}
+
 func TestReadme(t *testing.T) {
+	for _, name := range []string{"README.md", "../README.md"} {
+		t.Run(name, func(t *testing.T) { runExamples(t, name) })
+	}
+}
+
+// runExamples runs every example of a file, in one shell and on one server, so that
+// later ones build on earlier ones.
+func runExamples(t *testing.T, name string) {
 	server := servers.ForTest(t)
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		if servers.Required() {
@@ -46,7 +73,7 @@ func TestReadme(t *testing.T) {
 		}
 		t.Skipf("skipped: %v", err)
 	}
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +104,7 @@ func TestReadme(t *testing.T) {
 	}
 	for i, example := range examples {
 		if got := strings.TrimSuffix(outputs[i], end); got != example.output {
-			t.Errorf("$ %sgot\n%sREADME.md has\n%s", example.command, got, example.output)
+			t.Errorf("$ %sgot\n%s%s has\n%s", example.command, got, name, example.output)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,21 +18,30 @@ import (
 
 // kind is what is known of a value before the script runs. Kinds are followed
 // because Lua turns numbers into strings and back without being asked, and each
-// server has its own way of doing it.
+// server has its own way of doing it. A function or library has its name as its kind.
 type kind string
 
 const (
 	number  kind = "number"
-	text    kind = "string"
+	digits  kind = "text of digits"         // or empty; arithmetic reads it alike everywhere
+	numeral kind = "number or digits"       // depends on the branch taken; for arithmetic only
+	text    kind = "text"                   // any bytes
+	printed kind = "text of string.format"  // for SET only
+	bytes   kind = "text of string.char"    // for SET only
+	key     kind = "key"                    // for commands only
+	present kind = "key that may be absent" // for conditions only
+	clock   kind = "reply to TIME"          // a table
+	answer  kind = "reply of the server"    // a string, false or a table
+	message kind = "field err"              // for .. only
 	boolean kind = "boolean"
-	answer  kind = "answer of the server" // a string, false or a table
-	mixed   kind = "value of two kinds"   // good for a condition, not to compute with
-	unset   kind = "unset"
+	unset   kind = "nil"
+	mixed   kind = "value of two kinds"
+	faulty  kind = "fault" // reported already
 )
 
 // functions lists what a script may call, with the kinds of the arguments, all of
 // which but the first may be left out.
-var functions = map[string]struct {
+var functions = map[kind]struct {
 	result kind
 	args   []kind
 }{
@@ -40,18 +50,31 @@ var functions = map[string]struct {
 	"math.ceil":         {number, []kind{number}},
 	"math.floor":        {number, []kind{number}},
 	"math.fmod":         {number, []kind{number, number}},
+	"math.min":          {number, []kind{number, number}},
 	"string.byte":       {number, []kind{text, number, number}},
-	"string.char":       {text, slices.Repeat([]kind{number}, 8)},
+	"string.char":       {bytes, slices.Repeat([]kind{number}, 8)},
 	"string.find":       {number, []kind{text, text}},
-	"string.format":     {text, []kind{text, number}},
-	"string.sub":        {text, []kind{text, number, number}},
-	"redis.call":        {answer, nil}, // its arguments: commands
+	"string.match":      {digits, []kind{text, text}},
+	"string.format":     {printed, []kind{text, number, number}},
+	"string.sub":        {text, []kind{text, number, number}}, // digits of digits
+	"redis.call":        {answer, nil},                        // its arguments: commands
 	"redis.pcall":       {answer, nil},
 	"redis.error_reply": {answer, []kind{text}},
 }
 
+// formats are the forms of string.format: a whole number, and a number of
+// nanoseconds of which the part below a second has nine digits.
+var formats = []string{"%d", "%d%09d"}
+
+// digitPatterns are the patterns of string.find that tell digits, with whether
+// digits are what is found.
+var digitPatterns = map[string]bool{`%D`: false, `^[1-9]%d*$`: true}
+
+// captures is the form of string.match's patterns, which capture nothing but digits.
+var captures = regexp.MustCompile(`^\^(\((\[1-9\])?(%d)+\))+\$$`)
+
 // commands lists the commands that a script may send, argument by argument: a
-// literal in quotes, %d for string.format('%d', ...), bytes for string.char(...).
+// literal in quotes, %d for string.format(...), bytes for string.char(...).
 var commands = []string{
 	`"TIME"`,
 	`"GET" KEYS[1]`,
@@ -63,22 +86,32 @@ var globals = []string{"redis", "KEYS", "ARGV", "math", "string", "tonumber", "t
 
 // checker walks the syntax tree of one asset. It allows by list: what is not known
 // to mean the same in Lua 5.1, 5.4, LuaJIT and gopher-lua is a fault.
+//
+// It follows the kinds of locals through branches. Two names that hold the same value
+// point to the same kind, so that a check of one says something of the other.
 type checker struct {
 	asset  string
-	scopes []map[string]kind // the innermost last
-	sent   []string          // commands, in the order of the text
+	scopes []map[string]*kind // the innermost last
+	sent   []string           // commands, in the order of the text
+	small  map[string]string  // the asset's part of below53
+	used   map[string]bool    // names of it that were needed
 	faults []string
 }
 
 // checkSyntax returns what the asset's text does that an asset must not do, each
-// as "asset:line: rule".
-func checkSyntax(asset, source string) []string {
+// as "asset:line: rule". small is its part of below53.
+func checkSyntax(asset, source string, small map[string]string) []string {
 	statements, err := parse.Parse(strings.NewReader(source), asset)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	c := &checker{asset: asset}
+	c := &checker{asset: asset, small: small, used: map[string]bool{}}
 	c.block(statements)
+	for name := range small {
+		if !c.used[name] {
+			c.faults = append(c.faults, fmt.Sprintf("%s: below53 lists %s in vain", asset, name))
+		}
+	}
 	return c.faults
 }
 
@@ -87,7 +120,7 @@ func (c *checker) fault(at ast.PositionHolder, format string, args ...any) {
 }
 
 // scope returns the scope that holds the local of that name, or nil.
-func (c *checker) scope(name string) map[string]kind {
+func (c *checker) scope(name string) map[string]*kind {
 	for _, scope := range slices.Backward(c.scopes) {
 		if _, ok := scope[name]; ok {
 			return scope
@@ -97,7 +130,7 @@ func (c *checker) scope(name string) map[string]kind {
 }
 
 func (c *checker) block(statements []ast.Stmt) {
-	c.scopes = append(c.scopes, map[string]kind{})
+	c.scopes = append(c.scopes, map[string]*kind{})
 	for _, statement := range statements {
 		c.statement(statement)
 	}
@@ -107,62 +140,180 @@ func (c *checker) block(statements []ast.Stmt) {
 func (c *checker) statement(statement ast.Stmt) {
 	switch s := statement.(type) {
 	case *ast.LocalAssignStmt:
-		kinds := c.values(s.Exprs, len(s.Names))
-		for i, name := range s.Names {
-			if slices.Contains(globals, name) {
+		for i, value := range c.values(s.Exprs, len(s.Names)) {
+			if name := s.Names[i]; slices.Contains(globals, name) && *value != kind(name) {
 				c.fault(s, "the local %s hides a global", name)
 			}
-			c.scopes[len(c.scopes)-1][name] = kinds[i]
+			c.scopes[len(c.scopes)-1][s.Names[i]] = value
 		}
 	case *ast.AssignStmt:
-		kinds := c.values(s.Rhs, len(s.Lhs))
-		for i, target := range s.Lhs {
-			c.assign(target, kinds[i])
+		for i, value := range c.values(s.Rhs, len(s.Lhs)) {
+			c.assign(s.Lhs[i], value)
 		}
 	case *ast.IfStmt:
-		c.expression(s.Condition)
-		c.block(s.Then)
-		c.block(s.Else)
+		c.branches(s)
 	case *ast.ReturnStmt:
-		for _, value := range s.Exprs {
-			if table, ok := value.(*ast.TableExpr); ok {
-				c.reply(table)
-			} else {
-				c.expression(value)
-			}
+		if len(s.Exprs) != 1 {
+			c.fault(s, "return with %d values", len(s.Exprs))
+		} else if table, ok := s.Exprs[0].(*ast.TableExpr); ok {
+			c.reply(table)
+		} else {
+			c.want(s.Exprs[0], answer, "what is returned")
 		}
 	default:
 		c.fault(s, "%s: an asset has no statement but local, assignment, if and return", nodeName(s))
 	}
 }
 
-// values returns the kinds of n values that a list of expressions gives.
-func (c *checker) values(expressions []ast.Expr, n int) []kind {
-	kinds := slices.Repeat([]kind{unset}, n)
-	for i, e := range expressions {
-		k := c.expression(e)
-		_, isCall := e.(*ast.FuncCallExpr)
-		for j := i; j < n && (j == i || isCall && i == len(expressions)-1); j++ {
-			kinds[j] = k
+// branches walks both branches of an if from the same kinds and joins what they
+// leave. One that returns leaves nothing.
+func (c *checker) branches(s *ast.IfStmt) {
+	c.expression(s.Condition)
+	branch := func(statements []ast.Stmt, truth bool) []map[string]*kind {
+		before := c.scopes
+		c.scopes = nil
+		for _, scope := range before {
+			c.scopes = append(c.scopes, maps.Clone(scope))
 		}
+		for _, name := range c.digitsIf(s.Condition, truth) {
+			c.setDigits(name)
+		}
+		c.block(statements)
+		after := c.scopes
+		c.scopes = before
+		return after
 	}
-	return kinds
+	then, otherwise := branch(s.Then, true), branch(s.Else, false)
+	switch {
+	case returns(s.Else):
+		c.scopes = then
+	case returns(s.Then):
+		c.scopes = otherwise
+	default:
+		for i, scope := range then {
+			for name, value := range scope {
+				if other := otherwise[i][name]; value != other {
+					scope[name] = new(join(*value, *other))
+				}
+			}
+		}
+		c.scopes = then
+	}
 }
 
-func (c *checker) assign(target ast.Expr, k kind) {
+func returns(block []ast.Stmt) bool {
+	if len(block) == 0 {
+		return false
+	}
+	switch last := block[len(block)-1].(type) {
+	case *ast.ReturnStmt:
+		return true
+	case *ast.IfStmt:
+		return returns(last.Then) && returns(last.Else)
+	}
+	return false
+}
+
+// join returns the kind of what is of one kind or of the other. What may be nil keeps
+// its kind: to compute with nil is an error in every Lua, and converts nothing.
+func join(a, b kind) kind {
+	numerals, texts := []kind{number, digits, numeral}, []kind{text, digits}
+	switch {
+	case a == b || b == unset:
+		return a
+	case a == unset:
+		return b
+	case a == faulty || b == faulty:
+		return faulty
+	case slices.Contains(numerals, a) && slices.Contains(numerals, b):
+		return numeral
+	case slices.Contains(texts, a) && slices.Contains(texts, b):
+		return text
+	}
+	return mixed
+}
+
+// digitsIf returns the locals that a condition shows to be digits when it comes out
+// as truth.
+func (c *checker) digitsIf(condition ast.Expr, truth bool) []string {
+	var name, literal ast.Expr
+	switch e := condition.(type) {
+	case *ast.UnaryNotOpExpr:
+		return c.digitsIf(e.Expr, !truth)
+	case *ast.LogicalOpExpr:
+		left, right := c.digitsIf(e.Lhs, truth), c.digitsIf(e.Rhs, truth)
+		if (e.Operator == "and") == truth { // both sides come out as truth
+			return append(left, right...)
+		}
+		return slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(right, name) })
+	case *ast.RelationalOpExpr:
+		if truth && e.Operator == "==" {
+			name, literal = e.Lhs, e.Rhs
+		}
+	case *ast.FuncCallExpr:
+		if c.name(e.Func) == "string.find" && len(e.Args) == 2 {
+			name, literal = e.Args[0], e.Args[1]
+		}
+	}
+	ident, isName := name.(*ast.IdentExpr)
+	value, isLiteral := literal.(*ast.StringExpr)
+	if !isName || !isLiteral || c.scope(ident.Value) == nil {
+		return nil
+	}
+	found, isPattern := digitPatterns[value.Value]
+	_, isCall := condition.(*ast.FuncCallExpr)
+	if isCall && isPattern && found == truth || !isCall && value.Value == "0" {
+		return []string{ident.Value}
+	}
+	return nil
+}
+
+// setDigits makes digits of a local's text, under all names of it.
+func (c *checker) setDigits(name string) {
+	old := c.scope(name)[name]
+	if *old != text && *old != answer {
+		return
+	}
+	value := new(digits)
+	for _, scope := range c.scopes {
+		for name := range scope {
+			if scope[name] == old {
+				scope[name] = value
+			}
+		}
+	}
+}
+
+// values returns the n values that a list of expressions gives.
+func (c *checker) values(expressions []ast.Expr, n int) []*kind {
+	values := make([]*kind, n)
+	for i := range values {
+		values[i] = new(unset)
+	}
+	for i, e := range expressions {
+		value := new(c.expression(e))
+		if ident, ok := e.(*ast.IdentExpr); ok && c.scope(ident.Value) != nil {
+			value = c.scope(ident.Value)[ident.Value]
+		}
+		_, isCall := e.(*ast.FuncCallExpr)
+		for j := i; j < n && (j == i || isCall && i == len(expressions)-1); j++ {
+			values[j] = new(*value)
+			if j == i {
+				values[j] = value
+			}
+		}
+	}
+	return values
+}
+
+func (c *checker) assign(target ast.Expr, value *kind) {
 	ident, ok := target.(*ast.IdentExpr)
 	if !ok {
 		c.fault(target, "assignment to a field")
-		return
-	}
-	scope := c.scope(ident.Value)
-	switch {
-	case scope == nil:
+	} else if scope := c.scope(ident.Value); scope == nil {
 		c.fault(target, "assignment to the global %s", ident.Value)
-	case scope[ident.Value] == unset:
-		scope[ident.Value] = k
-	case scope[ident.Value] != k:
-		c.fault(target, "%s is a %s and becomes a %s", ident.Value, scope[ident.Value], k)
+	} else {
+		scope[ident.Value] = value
 	}
 }
 
@@ -178,10 +329,18 @@ func (c *checker) reply(table *ast.TableExpr) {
 	}
 }
 
-// want walks an expression and refuses it when it is of another kind.
+// want walks an expression and refuses it when it is of none of the kinds that will do.
 func (c *checker) want(e ast.Expr, k kind, what string) {
-	got := c.expression(e)
-	if got != k && !(k == text && got == answer) {
+	will := []kind{k}
+	switch k {
+	case text:
+		will = []kind{text, digits, answer}
+	case numeral:
+		will = []kind{number, digits, numeral}
+	case answer:
+		will = []kind{answer, clock}
+	}
+	if got := c.expression(e); got != faulty && !slices.Contains(will, got) {
 		c.fault(e, "%s is a %s where a %s is due: no implicit conversion", what, got, k)
 	}
 }
@@ -194,24 +353,23 @@ func (c *checker) expression(expression ast.Expr) kind {
 		return text
 	case *ast.TrueExpr, *ast.FalseExpr:
 		return boolean
+	case *ast.NilExpr:
+		return unset
 	case *ast.IdentExpr:
-		if scope := c.scope(e.Value); scope != nil {
-			return scope[e.Value]
-		}
-		if slices.Contains(globals, e.Value) {
-			c.fault(e, "the global %s is used as a value", e.Value)
-		} else {
+		name := c.name(e)
+		if name == "" {
 			c.fault(e, "the global %s: only %s are read", e.Value, strings.Join(globals, ", "))
+			return faulty
 		}
-		return mixed
+		return name
 	case *ast.AttrGetExpr:
 		return c.element(e)
 	case *ast.FuncCallExpr:
 		return c.call(e)
 	case *ast.LogicalOpExpr:
 		left, right := c.expression(e.Lhs), c.expression(e.Rhs)
-		if e.Operator == "or" && left != right {
-			return mixed
+		if e.Operator == "or" {
+			return join(left, right)
 		}
 		return right
 	case *ast.RelationalOpExpr:
@@ -231,7 +389,7 @@ func (c *checker) expression(expression ast.Expr) kind {
 		c.arithmetic(e)
 		return number
 	case *ast.UnaryMinusOpExpr:
-		c.want(e.Expr, number, "the operand of -")
+		c.want(e.Expr, numeral, "the operand of -")
 		if value, ok := literal(e.Expr); ok && value == 0 {
 			c.fault(e, "the literal -0")
 		}
@@ -240,79 +398,93 @@ func (c *checker) expression(expression ast.Expr) kind {
 		c.expression(e.Expr)
 		return boolean
 	case *ast.UnaryLenOpExpr:
-		if name := c.global(e.Expr); name != "KEYS" && name != "ARGV" {
+		if name := c.name(e.Expr); name != "KEYS" && name != "ARGV" {
 			c.want(e.Expr, text, "the operand of #")
 		}
 		return number
 	default:
 		c.fault(e, "%s: an asset has no such expression", nodeName(e))
-		return mixed
+		return faulty
 	}
 }
 
-// element allows KEYS[1], ARGV[n], and of a server's answer the numbered elements
-// and the field err.
-func (c *checker) element(e *ast.AttrGetExpr) kind {
-	index, isNumber := literal(e.Key)
-	switch c.global(e.Object) {
-	case "KEYS":
-		if !isNumber || index != 1 {
-			c.fault(e, "KEYS is read as KEYS[1] and #KEYS only")
+// name returns the kind that an expression names without computing it: that of a
+// local, a global, a function of a library. It is "" for all else.
+func (c *checker) name(expression ast.Expr) kind {
+	switch e := expression.(type) {
+	case *ast.IdentExpr:
+		if scope := c.scope(e.Value); scope != nil {
+			return *scope[e.Value]
 		}
-	case "ARGV":
-		if !isNumber {
-			c.fault(e, "ARGV is read by literal numbers only")
+		if slices.Contains(globals, e.Value) {
+			return kind(e.Value)
 		}
-	default:
-		isErr := false
-		if key, ok := e.Key.(*ast.StringExpr); ok {
-			isErr = key.Value == "err"
+	case *ast.AttrGetExpr:
+		if field, ok := e.Key.(*ast.StringExpr); ok {
+			if name := c.name(e.Object) + "." + kind(field.Value); functions[name].result != "" {
+				return name
+			}
 		}
-		if object := c.expression(e.Object); object == answer && !isNumber && !isErr {
-			c.fault(e, "a field of an answer other than err")
-		} else if object != answer && object != mixed {
-			c.fault(e, "a field of a %s", object)
-		}
-	}
-	return text
-}
-
-// global returns the name of the global that an expression reads, or "".
-func (c *checker) global(e ast.Expr) string {
-	if ident, ok := e.(*ast.IdentExpr); ok && c.scope(ident.Value) == nil {
-		return ident.Value
 	}
 	return ""
 }
 
-// function returns the name of the function that is called, such as "math.floor",
-// or "" for a method or the value of an expression.
-func (c *checker) function(call *ast.FuncCallExpr) string {
-	if field, ok := call.Func.(*ast.AttrGetExpr); ok {
-		library := c.global(field.Object)
-		if key, ok := field.Key.(*ast.StringExpr); ok && library != "" {
-			return library + "." + key.Value
-		}
-		return ""
+// element allows a function of a library; KEYS[1], and KEYS[2] to ask whether there
+// is one; ARGV[n]; the elements of TIME; and the field err of an answer.
+func (c *checker) element(e *ast.AttrGetExpr) kind {
+	if name := c.name(e); name != "" {
+		return name
 	}
-	return c.global(call.Func)
+	index, isNumber := literal(e.Key)
+	field := ""
+	if literal, ok := e.Key.(*ast.StringExpr); ok {
+		field = literal.Value
+	}
+	switch object := c.expression(e.Object); {
+	case object == faulty:
+	case object == "KEYS" && isNumber && index == 1:
+		return key
+	case object == "KEYS" && isNumber && index == 2:
+		return present
+	case object == "KEYS":
+		c.fault(e, "KEYS is read as KEYS[1], KEYS[2] and #KEYS only")
+	case object == "ARGV" && isNumber:
+		return text
+	case object == "ARGV":
+		c.fault(e, "ARGV is read by literal numbers only")
+	case object == clock && isNumber:
+		return digits
+	case (object == clock || object == answer) && field == "err":
+		return message
+	case object == "redis" || object == "math" || object == "string":
+		c.fault(e, "the function %s.%s: only %s are called", object, field, functionNames())
+	default:
+		c.fault(e, "a field of a %s that scripts do not read", object)
+	}
+	return faulty
+}
+
+func functionNames() string {
+	return fmt.Sprintf("%v", slices.Sorted(maps.Keys(functions)))
 }
 
 func (c *checker) call(call *ast.FuncCallExpr) kind {
-	name := c.function(call)
+	name := faulty
+	if call.Func == nil {
+		c.fault(call, "a call of a method")
+	} else {
+		name = c.expression(call.Func)
+	}
 	function, ok := functions[name]
 	switch {
-	case name == "":
-		c.fault(call, "a call of something else than a named function of a library")
-		return mixed
+	case name == faulty:
+		return faulty
 	case !ok:
-		c.fault(call, "the function %s: only %s are called", name,
-			strings.Join(slices.Sorted(maps.Keys(functions)), ", "))
-		return mixed
-	case name == "redis.call" || name == "redis.pcall":
-		c.command(call)
-		return answer
-	case len(call.Args) < 1 || len(call.Args) > len(function.args):
+		c.fault(call, "a call of a %s", name)
+		return faulty
+	case function.args == nil:
+		return c.command(call)
+	case len(call.Args) < 1 || len(call.Args) > len(function.args) || name == "string.match" && len(call.Args) != 2:
 		c.fault(call, "%s with %d arguments: it takes 1 to %d", name, len(call.Args), len(function.args))
 		return function.result
 	}
@@ -320,9 +492,17 @@ func (c *checker) call(call *ast.FuncCallExpr) kind {
 		c.want(arg, function.args[i], fmt.Sprintf("argument %d of %s", i+1, name))
 	}
 	switch name {
+	case "string.sub":
+		if c.name(call.Args[0]) == digits {
+			return digits
+		}
+	case "string.match":
+		if pattern, ok := call.Args[1].(*ast.StringExpr); !ok || !captures.MatchString(pattern.Value) {
+			c.fault(call, "string.match with a pattern other than digits in captures")
+		}
 	case "string.format":
-		if format, ok := call.Args[0].(*ast.StringExpr); !ok || format.Value != "%d" {
-			c.fault(call, "string.format with a format other than '%%d'")
+		if format, ok := call.Args[0].(*ast.StringExpr); !ok || !slices.Contains(formats, format.Value) {
+			c.fault(call, "string.format with a format other than %q", formats)
 		}
 	case "redis.error_reply":
 		c.errorReply(call)
@@ -342,36 +522,23 @@ func (c *checker) errorReply(call *ast.FuncCallExpr) {
 	}
 }
 
-func (c *checker) command(call *ast.FuncCallExpr) {
+func (c *checker) command(call *ast.FuncCallExpr) kind {
 	var words []string
 	for i, arg := range call.Args {
-		c.expression(arg)
-		word := ""
-		switch a := arg.(type) {
-		case *ast.StringExpr:
-			word = strconv.Quote(a.Value)
-		case *ast.AttrGetExpr:
-			if c.global(a.Object) == "KEYS" {
-				word = "KEYS[1]" // another index is a fault already
-			}
-		case *ast.FuncCallExpr:
-			switch c.function(a) {
-			case "string.format":
-				word = "%d" // another format is a fault already
-			case "string.char":
-				word = "bytes"
-			}
+		word := map[kind]string{key: "KEYS[1]", printed: "%d", bytes: "bytes"}[c.expression(arg)]
+		if literal, ok := arg.(*ast.StringExpr); ok {
+			word = strconv.Quote(literal.Value)
 		}
 		if word == "" {
-			c.fault(call, "argument %d of a command is not a literal, KEYS[1], string.format('%%d', ...) or string.char(...)", i+1)
-			return
+			c.fault(call, "argument %d of a command is not a literal, KEYS[1], string.format(...) or string.char(...)", i+1)
+			return answer
 		}
 		words = append(words, word)
 	}
 	sent := strings.Join(words, " ")
 	if !slices.Contains(commands, sent) {
 		c.fault(call, "the command %s: only %s are sent", sent, strings.Join(commands, ", "))
-		return
+		return answer
 	}
 	// There are no loops and no functions, so each call in the text runs once at most.
 	name := words[0]
@@ -381,43 +548,71 @@ func (c *checker) command(call *ast.FuncCallExpr) {
 		c.fault(call, "%s is sent after SET, which is the last command", name)
 	}
 	c.sent = append(c.sent, name)
+	if name == `"TIME"` {
+		return clock
+	}
+	return answer
 }
 
 // concat allows literals and the field err of an answer.
 func (c *checker) concat(operand ast.Expr) {
-	c.expression(operand)
-	switch e := operand.(type) {
+	got := c.expression(operand)
+	switch operand.(type) {
 	case *ast.StringExpr, *ast.StringConcatOpExpr:
 		return
-	case *ast.AttrGetExpr:
-		if key, ok := e.Key.(*ast.StringExpr); ok && key.Value == "err" {
-			return
-		}
 	}
-	c.fault(operand, ".. of something else than string literals and a field err")
+	if got != message && got != faulty {
+		c.fault(operand, ".. of something else than string literals and a field err")
+	}
 }
 
-// below53 are the names whose values stay below 2^53, and why.
-var below53 = map[string]string{
-	"w": "period_ns, checked to be at most 2^52",
+// below53 are, by asset, the names whose values are whole and below 2^53 in magnitude
+// wherever % is taken of them, and why. A unit of 2^n changes nothing but exponents, so
+// values that are multiples of one are counted in it.
+var below53 = map[string]map[string]string{
+	"gcra_v1": {
+		"period_ns": "checked to be at most 2^52",
+		"left":      "it and interval are multiples of 256, and it is less than 2^53 of them",
+	},
+	"gcra_v2": {
+		"period_ns": "checked to be at most 2^52",
+		"ns":        "below 10^9 and at most tau together, where tau is at most 2^52",
+		"ahead":     "at most tau where the call is admitted",
+		"left":      "at most tau; from interval on",
+	},
+	"window_v1": {
+		"w": "period_ns, checked to be at most 2^52",
+	},
+	"window_v2": {
+		"w":    "period_ns, checked to be at most 2^52",
+		"e":    "below w and below 10^9 together",
+		"part": "two factors below 2^16 each",
+	},
 }
 
-// arithmetic wants numbers on both sides. Lua 5.1 computes a % b as
+// arithmetic wants numbers or digits on both sides. Lua 5.1 computes a % b as
 // a - floor(a / b) * b. From 2^53 on that is wrong for most b, so a % b wants either
 // a power of two written out as b, which moves nothing but the exponent, so that every
-// step is exact whatever a is, or one of the names below53 as a. For all else there is
-// math.fmod, exact everywhere.
+// step is exact whatever a is, or one of the names below53 as a or -a. For all else
+// there is math.fmod, exact everywhere.
 func (c *checker) arithmetic(e *ast.ArithmeticOpExpr) {
-	c.want(e.Lhs, number, "the left side of "+e.Operator)
-	c.want(e.Rhs, number, "the right side of "+e.Operator)
+	c.want(e.Lhs, numeral, "the left side of "+e.Operator)
+	c.want(e.Rhs, numeral, "the right side of "+e.Operator)
 	switch e.Operator {
 	case "%":
 		value, ok := literal(e.Rhs)
-		fraction, _ := math.Frexp(value)
-		name, _ := e.Lhs.(*ast.IdentExpr)
-		if small := name != nil && below53[name.Value] != ""; !small && (!ok || value < 1 || fraction != 0.5) {
-			c.fault(e, "%% by something else than a literal power of two, of what may be above 2^53: use math.fmod")
+		if fraction, _ := math.Frexp(value); ok && value >= 1 && fraction == 0.5 {
+			return
 		}
+		left := e.Lhs
+		if minus, ok := left.(*ast.UnaryMinusOpExpr); ok {
+			left = minus.Expr
+		}
+		if name, ok := left.(*ast.IdentExpr); ok && c.small[name.Value] != "" {
+			c.used[name.Value] = true
+			return
+		}
+		c.fault(e, "%% by something else than a literal power of two, of what may be above 2^53: use math.fmod")
 	case "^":
 		if _, ok := literal(e); !ok {
 			c.fault(e, "^ of something else than 2 and a literal")
@@ -485,7 +680,7 @@ func readAssets(t *testing.T) map[string]string {
 
 func TestAssets(t *testing.T) {
 	for asset, source := range readAssets(t) {
-		for _, fault := range slices.Concat(checkSyntax(asset, source), checkHeader(asset, source)) {
+		for _, fault := range slices.Concat(checkSyntax(asset, source, below53[asset]), checkHeader(asset, source)) {
 			t.Error(fault)
 		}
 	}
@@ -495,17 +690,19 @@ func TestAssets(t *testing.T) {
 func TestSyntaxRefuses(t *testing.T) {
 	const set = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'PX', string.format('%d', 1))"
 	for _, test := range []struct{ snippet, want string }{
-		{"local x = tostring(1)", "the function tostring"},
-		{"local x = unpack(KEYS)", "the function unpack"},
-		{"local x = table.maxn(KEYS)", "the function table.maxn"},
-		{"local x = bit.band(1, 2)", "the function bit.band"},
-		{"local x = struct.pack('>I4', 1)", "the function struct.pack"},
-		{"local x = cjson.encode(1)", "the function cjson.encode"},
-		{"local x = cmsgpack.pack(1)", "the function cmsgpack.pack"},
+		{"local x = tostring(1)", "the global tostring"},
+		{"local x = unpack(KEYS)", "the global unpack"},
+		{"local x = table.maxn(KEYS)", "the global table"},
+		{"local x = bit.band(1, 2)", "the global bit"},
+		{"local x = struct.pack('>I4', 1)", "the global struct"},
+		{"local x = cjson.encode(1)", "the global cjson"},
+		{"local x = cmsgpack.pack(1)", "the global cmsgpack"},
 		{"local x = math.random(9)", "the function math.random"},
-		{"local x = pcall(tonumber, '1')", "the function pcall"},
-		{"local x = ('1'):rep(2)", "a call of something else"},
-		{"local x = ('1').rep('1', 2)", "a call of something else"},
+		{"local x = pcall(tonumber, '1')", "the global pcall"},
+		{"local x = ('1'):rep(2)", "a call of a method"},
+		{"local x = ('1').rep('1', 2)", "a field of a text"},
+		{"local x = '1' local y = x()", "a call of a text"},
+		{"local x = redis()", "a call of a redis"},
 		{"local x = tonumber('10', 16)", "tonumber with 2 arguments"},
 		{"local x = tonumber()", "tonumber with 0 arguments"},
 
@@ -513,25 +710,56 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = tonumber('1') local y = x .. 'ns'", ".. of something else"},
 		{"local x = 'a' .. ARGV[1]", ".. of something else"},
 		{"local x = 'a' .. 'b' .. 3", ".. of something else"},
-		{"local x = 'a' .. KEYS[1].err", "a field of a string"},
-		{"local x = string.sub(12, 1)", "argument 1 of string.sub is a number where a string is due"},
-		{"local x = string.find(2^60, '1')", "argument 1 of string.find is a number where a string is due"},
-		{"local x = ARGV[1] + 1", "the left side of + is a string where a number is due"},
-		{"local x = 1 - '1'", "the right side of - is a string where a number is due"},
-		{"local x = -ARGV[1]", "the operand of - is a string where a number is due"},
-		{"local x = math.floor(ARGV[1])", "argument 1 of math.floor is a string where a number is due"},
-		{"local x = ARGV[1] < 1", "the left side of < is a string where a number is due"},
-		{"local x = 1 >= ARGV[1]", "the right side of >= is a string where a number is due"},
-		{"local x = #12", "the operand of # is a number where a string is due"},
-		{"local x = (ARGV[1] or 0) * 2", "the left side of * is a value of two kinds where a number is due"},
-		{"local x x = ARGV[1] local y = x + 1", "the left side of + is a string where a number is due"},
-		{"local x = 1 x = ARGV[1]", "x is a number and becomes a string"},
+		{"local x = 'a' .. KEYS[1].err", "a field of a key"},
+		{"local x = string.sub(12, 1)", "argument 1 of string.sub is a number where a text is due"},
+		{"local x = string.find(2^60, '1')", "argument 1 of string.find is a number where a text is due"},
+		{"local x = ARGV[1] + 1", "the left side of + is a text where a number or digits is due"},
+		{"local x = 1 - '1'", "the right side of - is a text where a number or digits is due"},
+		{"local x = -ARGV[1]", "the operand of - is a text where a number or digits is due"},
+		{"local x = math.floor(ARGV[1])", "argument 1 of math.floor is a text where a number is due"},
+		{"local x = ARGV[1] < 1", "the left side of < is a text where a number is due"},
+		{"local x = 1 >= ARGV[1]", "the right side of >= is a text where a number is due"},
+		{"local x = #12", "the operand of # is a number where a text is due"},
+		{"local x = (ARGV[1] or 0) * 2", "the left side of * is a value of two kinds where a number or digits is due"},
+		{"local x x = ARGV[1] local y = x + 1", "the left side of + is a text where a number or digits is due"},
+		{"local x = 1 x = ARGV[1] local y = x * 2", "the left side of * is a text where a number or digits is due"},
+		{"local x = 1 if ARGV[2] then x = ARGV[1] end local y = x * 2", "the left side of * is a value of two kinds"},
+		{"local x = nil local y = x * 2", "the left side of * is a nil"},
+		{"local x if ARGV[2] then x = ARGV[1] end local y = x * 2", "the left side of * is a text"},
+		{"local x if ARGV[2] then x = 1 else x = '1' end return {1, 2, 3, x}", "value 4 of the reply is a value of two kinds"},
+		{"local x = redis.pcall('GET', KEYS[1]) local y = x * 2", "the left side of * is a reply of the server"},
+		{"local x = redis.pcall('GET', KEYS[1]) local y = string.sub(x, 1, 9) * 2", "the left side of * is a text"},
+
+		// Digits: what is searched for others, and only where there are none.
+		{"local x = ARGV[1] local y = string.find(x, '%D') local z = x + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if string.find(x, '%D') then local y = x + 1 end", "the left side of + is a text"},
+		{"local x = ARGV[1] if string.find(x, '%D') then local y = 1 end local z = x + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if not string.find(x, '%D') then return redis.pcall('TIME') end local z = x + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if string.find(x, '%d') then return redis.pcall('TIME') end local z = x + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if string.find(x, '^%d') then local z = x + 1 end", "the left side of + is a text"},
+		{"local x = ARGV[1] if #x > 9 and string.find(x, '%D') then return redis.pcall('TIME') end local z = x + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if #x < 9 or string.find(x, '^[1-9]%d*$') then local z = x + 1 end", "the left side of + is a text"},
+		{"local x = ARGV[1] if x ~= '0' then local z = x + 1 end", "the left side of + is a text"},
+		{"local x, y = ARGV[1], ARGV[2] if string.find(x, '%D') then return redis.pcall('TIME') end local z = y + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] local y = string.sub(x, 1, 9) if string.find(x, '%D') then return redis.pcall('TIME') end local z = y + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if x == '0' then local y = x < 1 end", "the left side of < is a text of digits where a number is due"},
+		{"local x = ARGV[1] if x == '0' then return {1, 2, 3, x} end", "value 4 of the reply is a text of digits where a number is due"},
+		{"local x = redis.pcall('TIME') local y = string.format('%d', x[1])", "argument 2 of string.format is a text of digits where a number is due"},
+		{"local x = redis.pcall('TIME') local y = math.floor(x[1])", "argument 1 of math.floor is a text of digits where a number is due"},
+		{"local x = redis.pcall('TIME') local y = 'a' .. x[1]", ".. of something else"},
+		{"local x = string.match(ARGV[1], '(%w+)')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '^(%d+)(.)$')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], ARGV[2])", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1])", "string.match with 1 arguments"},
+		{"local x = string.match(ARGV[1], '^(%d)$') local y = x < 1", "the left side of < is a text of digits where a number is due"},
+		{"local x = string.format('%d', 1) local y = x + 1", "the left side of + is a text of string.format"},
 		{"local a, b = string.byte('ab', 1, 2) local x = string.sub(b, 1)", "argument 1 of string.sub is a number"},
-		{"return {1, 2, 3, ARGV[1]}", "value 4 of the reply is a string where a number is due"},
+		{"return {1, 2, 3, ARGV[1]}", "value 4 of the reply is a text where a number is due"},
 		{"return {1, 2, 3}", "the reply is four numbers, not 3 values"},
 		{"return {1, 2, 3, x = 4}", "the reply is four numbers without keys"},
 
 		{"local x = 2^60 % 7919", "% by something else"},
+		{"local x = -2^60 % 1e9", "% by something else"},
 		{"local x = 7 local y = 9 % x", "% by something else"},
 		{"local x = 9 % 3", "% by something else"},
 		{"local x = 9 % 0.5", "% by something else"},
@@ -567,15 +795,22 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = not y", "the global y: only redis, KEYS"},
 		{"if true then local x = y end", "the global y: only redis, KEYS"},
 		{"if true then else local x = y end", "the global y: only redis, KEYS"},
-		{"local x = math", "the global math is used as a value"},
-		{"local f = string.format", "the global string is used as a value"},
-		{"local f = tonumber", "the global tonumber is used as a value"},
+		{"local x = math local y = x.random(9)", "the function math.random"},
+		{"local x = math local y = x + 1", "the left side of + is a math where"},
+		{"local x = redis.pcall if ARGV[1] then x = redis.call end local y = x('TIME')", "a call of a value of two kinds"},
+		{"local f = string.format local x = f('%.0f', 1)", "string.format with a format other than"},
+		{"local f = tonumber local x = f('10', 16)", "tonumber with 2 arguments"},
 		{"local math = 1", "the local math hides a global"},
-		{"local x = KEYS[2]", "KEYS is read as KEYS[1] and #KEYS only"},
-		{"local x = KEYS[#KEYS]", "KEYS is read as KEYS[1] and #KEYS only"},
+		{"local string = math", "the local string hides a global"},
+		{"local x = KEYS[3]", "KEYS is read as KEYS[1], KEYS[2] and #KEYS only"},
+		{"local x = KEYS[#KEYS]", "KEYS is read as KEYS[1], KEYS[2] and #KEYS only"},
+		{"local x = KEYS local y = x[#x]", "KEYS is read as KEYS[1], KEYS[2] and #KEYS only"},
+		{"local x = redis.pcall('GET', KEYS[2])", "argument 2 of a command"},
+		{"local x = ARGV local y = x[1] + 1", "the left side of + is a text"},
 		{"local x = ARGV[#ARGV]", "ARGV is read by literal numbers only"},
-		{"local x = redis.pcall('TIME') local y = x.ok", "a field of an answer other than err"},
-		{"local x = '1' local y = x.len", "a field of a string"},
+		{"local x = redis.pcall('TIME') local y = x.ok", "a field of a reply to TIME"},
+		{"local x = redis.pcall('GET', KEYS[1]) local y = x[1]", "a field of a reply of the server"},
+		{"local x = '1' local y = x.len", "a field of a text"},
 
 		{"local x = redis.call('TIME') local y = redis.pcall('TIME')", `"TIME" is sent twice`},
 		{"local x = redis.call('GET', KEYS[1]) local y = redis.call('GET', KEYS[1])", `"GET" is sent twice`},
@@ -592,23 +827,58 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = redis.call('SET', KEYS[1], 1, 'PX', string.format('%d', 1))", "argument 3 of a command"},
 		{"local x = redis.call('SET', KEYS[1], string.char(1), 'PX', 9)", "argument 5 of a command"},
 		{"local x = redis.call('GET', ARGV[1])", "argument 2 of a command"},
-		{"local x = redis.call('SET', KEYS[1], string.char(ARGV[1]), 'PX', string.format('%d', 1))", "argument 1 of string.char is a string"},
+		{"local call, x = redis.call, 'other' local y = call('GET', x)", "argument 2 of a command"},
+		{"local x = redis.pcall('TIME') local y = redis.pcall('SET', KEYS[1], x[1], 'PX', x[2])", "argument 3 of a command"},
+		{"local x = redis.call('SET', KEYS[1], string.char(ARGV[1]), 'PX', string.format('%d', 1))", "argument 1 of string.char is a text"},
 		{"local x = 'GET' local y = redis.call(x, KEYS[1])", "argument 1 of a command"},
-		{"local x = string.format('%.0f', 1)", "string.format with a format other than '%d'"},
-		{"local x = string.format(ARGV[1], 1)", "string.format with a format other than '%d'"},
+		{"local x = string.format('%.0f', 1)", `string.format with a format other than ["%d" "%d%09d"]`},
+		{"local x = string.format('%09d', 1)", "string.format with a format other than"},
+		{"local x = string.format(ARGV[1], 1)", "string.format with a format other than"},
+		{"return", "return with 0 values"},
+		{"return 1", "what is returned is a number"},
+		{"return KEYS[1]", "what is returned is a key"},
 
 		{"return redis.error_reply('ERR asset: no')", "an error that does not start with 'BADARG asset: '"},
 		{"return redis.error_reply('BADARG other: no')", "an error that does not start with 'BADARG asset: '"},
 		{"return redis.error_reply('BADSTATE ' .. 'asset: no')", "an error that does not start with 'BADARG asset: '"},
 		{"return redis.error_reply(ARGV[1])", "an error that does not start with 'BADARG asset: '"},
 	} {
-		faults := checkSyntax("asset", "\n"+test.snippet)
+		faults := checkSyntax("asset", "\n"+test.snippet, nil)
 		if len(faults) != 1 || !strings.HasPrefix(faults[0], "asset:2: ") || !strings.Contains(faults[0], test.want) {
 			t.Errorf("%s\n got %q\nwant one fault on line 2 with %q", test.snippet, faults, test.want)
 		}
 	}
-	if faults := checkSyntax("asset", "local x ="); len(faults) != 1 {
+	if faults := checkSyntax("asset", "local x =", nil); len(faults) != 1 {
 		t.Errorf("text that is no Lua: got %q, want one fault", faults)
+	}
+}
+
+// What the assets do for speed or against rounding, one rule each.
+func TestSyntaxAllows(t *testing.T) {
+	for _, snippet := range []string{
+		"local KEYS, tonumber, call = KEYS, tonumber, redis.pcall local x = tonumber(ARGV[1]) + #KEYS local y = call('GET', KEYS[1])",
+		"if not KEYS[1] or KEYS[2] then return redis.error_reply('BADARG asset: one key') end",
+		"local string = string local x = string.sub(ARGV[1], 1, 9)",
+		"local time = redis.pcall('TIME') local x = time[1] + time[2] * 1000 - -time[2]",
+		"local x = ARGV[1] if #x > 9 or string.find(x, '%D') then return redis.pcall('TIME') end local y = x + string.sub(x, -9)",
+		"local x = ARGV[1] local y = x if string.find(x, '%D') then return redis.pcall('TIME') end local z = y + 1",
+		"local x = redis.pcall('GET', KEYS[1]) if string.find(x, '^[1-9]%d*$') or x == '0' then local y = x + 1 end",
+		"local x = ARGV[1] if string.find(x, '%D') then x = 1 end local y = x + 1",
+		"local x = redis.pcall('TIME') local y = 1 if y > 2 then y = x[1] end local z = y + 1",
+		"local x, y = nil, nil if ARGV[2] then x, y = string.match(ARGV[1], '^([1-9]%d)(%d)$') else x, y = 0, 0 end local z = x * 1e9 + y",
+		"local small = 9 local x = small % 3 local y = -small % 5",
+		"local x = 2^60 % 2^32 % 256",
+	} {
+		var small map[string]string
+		if strings.Contains(snippet, "small") {
+			small = map[string]string{"small": "9"}
+		}
+		if faults := checkSyntax("asset", snippet, small); faults != nil {
+			t.Errorf("%s\n got %q, want no fault", snippet, faults)
+		}
+	}
+	if faults := checkSyntax("asset", "local small = 9", map[string]string{"small": "9"}); len(faults) != 1 {
+		t.Errorf("a name of below53 that is not needed: got %q, want one fault", faults)
 	}
 }
 
