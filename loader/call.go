@@ -31,12 +31,12 @@ func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit,
 	if cost < 0 || cost > maxCost {
 		return fmt.Errorf("%w: %v: cost %d is outside 0 .. %d", ErrCost, limit, cost, int64(maxCost))
 	}
-	c.script, c.cost, c.n = &gcra, cost, 8
+	c.script, c.cost, c.n = l.gcra, cost, 8
 	switch limit.Algorithm {
 	case FixedWindow:
-		c.script, c.args[6] = &window, "fixed"
+		c.script, c.args[6] = l.window, "fixed"
 	case SlidingWindow:
-		c.script, c.args[6] = &window, "sliding"
+		c.script, c.args[6] = l.window, "sliding"
 	default:
 		c.args[6] = limit.burst()
 	}
@@ -67,8 +67,11 @@ func (c *call) SetErr(err error) {
 	}
 }
 
-// notRun is true when the server answered that it lacks the script.
-func (c *call) notRun() bool { return redis.HasErrorPrefix(c.Err(), "NOSCRIPT") }
+// notRun is true when the server answered that it lacks the script. HasErrorPrefix
+// allocates, so it is only asked about an error.
+func (c *call) notRun() bool {
+	return c.Err() != nil && redis.HasErrorPrefix(c.Err(), "NOSCRIPT")
+}
 
 // eval sends each call again with the script's text, which loads it and runs it in
 // one step, so that a flush cannot come between. The calls share one pipeline, whose

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -17,16 +18,20 @@ func ExampleNew() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer client.Close()
 
-	limiter, err := loader.New(context.Background(), client)
+	ctx := context.Background()
+	limiter, err := loader.New(ctx, client) // any go-redis client, Cluster and Ring too
 	if err != nil {
 		log.Fatal(err)
 	}
-	limit := loader.Limit{Amount: 300, Period: time.Minute, Burst: 60}
-	result, err := limiter.Allow(context.Background(), "user:42", limit)
+	res, err := limiter.Allow(ctx, "user:42", loader.Limit{Amount: 300, Period: time.Minute, Burst: 60})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(result.Allowed, result.Remaining)
+	if !res.Allowed {
+		if seconds, ok := res.RetryAfterSeconds(); ok {
+			fmt.Println("Retry-After:", seconds)
+		}
+	}
 }
 
 func ExampleLimiter_Allow() {
@@ -91,6 +96,19 @@ func ExampleLimiter_WithClock() {
 		if _, err := at.Allow(context.Background(), "replay", limit); err != nil {
 			log.Fatal(err)
 		}
+	}
+}
+
+// One setting moves all callers of the keys to version 2 together.
+func ExampleLimiter_WithV1() {
+	var limiter *loader.Limiter // from New
+
+	if os.Getenv("LIMITS") == "v1" {
+		limiter = limiter.WithV1()
+	}
+	limit := loader.Limit{Amount: 300, Period: time.Minute, Burst: 60}
+	if _, err := limiter.Allow(context.Background(), "user:42", limit); err != nil {
+		log.Fatal(err)
 	}
 }
 

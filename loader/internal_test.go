@@ -26,14 +26,15 @@ func TestPinsAgree(t *testing.T) {
 }
 
 func TestAlteredPins(t *testing.T) {
-	good := []Script{gcra, window}
+	good := []Script{gcraV1, gcraV2, windowV1, windowV2}
 	for name, alter := range map[string]func(scripts []Script, sum *string){
 		"text":     func(scripts []Script, _ *string) { scripts[0].text += " " },
-		"literal":  func(scripts []Script, _ *string) { scripts[1].SHA1 = gcra.SHA1 },
-		"sum":      func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, gcra.SHA1, window.SHA1) },
-		"no line":  func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, "gcra_v1 ", "gcra_v0 ") },
+		"literal":  func(scripts []Script, _ *string) { scripts[1].SHA1 = gcraV1.SHA1 },
+		"sum":      func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, gcraV2.SHA1, gcraV1.SHA1) },
+		"no line":  func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, "window_v2 ", "window_v0 ") },
 		"empty":    func(_ []Script, sum *string) { *sum = "" },
 		"textless": func(scripts []Script, _ *string) { scripts[0].text = "" },
+		"swapped":  func(scripts []Script, _ *string) { scripts[2].text, scripts[3].text = scripts[3].text, scripts[2].text },
 	} {
 		scripts, sum := append([]Script(nil), good...), lua.Sum
 		alter(scripts, &sum)
@@ -44,13 +45,50 @@ func TestAlteredPins(t *testing.T) {
 }
 
 func TestReleased(t *testing.T) {
-	scripts := []Script{gcra, window}
-	sum := "# released: x\nwindow_v1 " + window.SHA1 + " 0\n# candidates: y\ngcra_v1 " + gcra.SHA1 + " 0\n"
+	scripts := []Script{gcraV1, windowV2}
+	sum := "# released: x\nwindow_v2 " + windowV2.SHA1 + " 0\n# candidates: y\ngcra_v1 " + gcraV1.SHA1 + " 0\n"
 	if err := checkPins(scripts, sum); err != nil {
 		t.Fatal(err)
 	}
 	if scripts[0].Released || !scripts[1].Released {
-		t.Errorf("released: gcra %v, window %v, want false, true", scripts[0].Released, scripts[1].Released)
+		t.Errorf("released: gcra_v1 %v, window_v2 %v, want false, true", scripts[0].Released, scripts[1].Released)
+	}
+}
+
+// replied is an error reply, as go-redis has them.
+type replied string
+
+func (e replied) Error() string { return string(e) }
+func (replied) RedisError()     {}
+
+func TestTyped(t *testing.T) {
+	for text, want := range map[string]error{
+		"BADARG gcra_v2: x":   ErrBadArg,
+		"BADSTATE gcra_v2: x": ErrBadState,
+		"WRONGTYPE Operation against a key holding the wrong kind of value":                                    ErrBadState,
+		"READONLY You can't write against a read only replica.":                                                ErrReadOnly,
+		"@user_script: 132: -READONLY You can't write against a read only replica. ":                           ErrReadOnly, // 6.0
+		"OOM command not allowed when used memory > 'maxmemory'.":                                              ErrOutOfMemory,
+		"@user_script: 132: -OOM command not allowed when used memory > 'maxmemory'. ":                         ErrOutOfMemory,
+		"@user_script:132: WRONGTYPE is not the first word":                                                    nil,
+		"ERR BADARG is not the first word":                                                                     nil,
+		"ERR Error running script (call to f_0): @user_script:132: @user_script: 132: -READONLY not handed on": nil,
+	} {
+		err := typed(replied(text))
+		known := false
+		for _, sentinel := range []error{ErrBadArg, ErrBadState, ErrReadOnly, ErrOutOfMemory, ErrReply} {
+			is := errors.Is(err, sentinel)
+			known = known || is
+			if is != (sentinel == want) {
+				t.Errorf("%q is %v: %v", text, sentinel, is)
+			}
+		}
+		if known != (want != nil) || !errors.Is(err, replied(text)) {
+			t.Errorf("%q became %v", text, err)
+		}
+	}
+	if err := typed(errors.New("BADARG of no server")); errors.Is(err, ErrBadArg) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -23,14 +23,16 @@ var (
 // Limiter calls the scripts through one client. It may be used by many goroutines
 // at once.
 type Limiter struct {
-	client redis.UniversalClient
-	clock  func() time.Time // nil: the server's
+	client       redis.UniversalClient
+	gcra, window *Script
+	clock        func() time.Time // nil: the server's
 }
 
-// New checks the pins, loads the scripts on every master that the client knows, and
-// holds the servers' SHA1s against the pins; a difference is an ErrPin. A server
-// that cannot be reached is an error too. One that is added, restarted or flushed
-// later gets the scripts from the calls themselves.
+// New checks the pins, loads the scripts of both versions on every master that the
+// client knows, and holds the servers' SHA1s against the pins; a difference is an
+// ErrPin. A server that cannot be reached is an error too. One that is added,
+// restarted or flushed later gets the scripts from the calls themselves. The limiter
+// calls gcra_v2 and window_v2.
 func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 	scripts, err := Scripts()
 	if err != nil {
@@ -52,7 +54,7 @@ func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Limiter{client: client}, nil
+	return &Limiter{client: client, gcra: &gcraV2, window: &windowV2}, nil
 }
 
 // WithClock returns a limiter on the same client that sends the time from now with
@@ -60,7 +62,20 @@ func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 // Keys then live a minute longer than they need, so that clocks may differ by that
 // much. The scripts bound the time further, and answer ErrBadArg.
 func (l *Limiter) WithClock(now func() time.Time) *Limiter {
-	return &Limiter{client: l.client, clock: now}
+	clocked := *l
+	clocked.clock = now
+	return &clocked
+}
+
+// WithV1 returns a limiter on the same client, and with the same clock, that calls
+// gcra_v1 and window_v1. Use it where callers of version 1 share the keys: both
+// versions read each other's state, but callers of both on one key at the same time
+// may be admitted up to ceil(Burst * 255 ns / Limit.Interval) units more by GCRA, and
+// a window that window_v1 resets is reset for all. So a key's callers switch together.
+func (l *Limiter) WithV1() *Limiter {
+	v1 := *l
+	v1.gcra, v1.window = &gcraV1, &windowV1
+	return &v1
 }
 
 // Allow asks for one unit of the limit at key.

@@ -31,14 +31,16 @@ type Script struct {
 }
 
 var (
-	gcra   = Script{Name: "gcra_v1", SHA1: "7ff3134730948181bfeeaea93fe8dadffdadb62a", Bound: 256, text: lua.GCRAV1}
-	window = Script{Name: "window_v1", SHA1: "695a7ff96ed285ae75c01b2a669d37b4c1da1b7f", text: lua.WindowV1}
+	gcraV1   = Script{Name: "gcra_v1", SHA1: "5d252e655d8c3c5e6c0941cb70c4cff86331a2fa", Bound: 256, text: lua.GCRAV1}
+	gcraV2   = Script{Name: "gcra_v2", SHA1: "3c06ba90cf7996f5a0454ef00b8aaa4d1a02e65a", text: lua.GCRAV2}
+	windowV1 = Script{Name: "window_v1", SHA1: "695a7ff96ed285ae75c01b2a669d37b4c1da1b7f", text: lua.WindowV1}
+	windowV2 = Script{Name: "window_v2", SHA1: "fa88dc233e93d58df11ec499e0f863f00d888300", text: lua.WindowV2}
 )
 
 // Scripts returns the pinned scripts. The error is an ErrPin when a pin, a text and
 // lua.sum do not agree.
 func Scripts() ([]Script, error) {
-	scripts := []Script{gcra, window}
+	scripts := []Script{gcraV1, gcraV2, windowV1, windowV2}
 	if err := checkPins(scripts, lua.Sum); err != nil {
 		return nil, err
 	}

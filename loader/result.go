@@ -3,6 +3,8 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -33,10 +35,14 @@ type Result struct {
 	// the same call can never be allowed.
 	Unfittable bool
 	// Remaining is the units that could be allowed now, after this call, 0 or more.
-	// It is not 0 on every refusal: a cost may be above what is left.
+	// It is not 0 on every refusal: a cost may be above what is left. With WithV1 it
+	// may already count a unit of GCRA that comes up to 255 ns later.
 	Remaining int64
 	// RetryAfter is 0 when allowed, and -1 when unfittable. Otherwise the same call
-	// is allowed after this wait if nothing else is spent meanwhile.
+	// is allowed after this wait if nothing else is spent meanwhile, and it would be
+	// refused a nanosecond earlier. With WithV1 a sliding window's wait is an upper
+	// bound: it ends at the first start of a window at which the call is sure to fit.
+	// So is any wait of 2^53 ns (104 days) or more, by up to 4096 ns.
 	RetryAfter time.Duration
 	// ResetAfter is the time until the key is as good as new, 0 or more.
 	ResetAfter time.Duration
@@ -82,11 +88,19 @@ func decode(reply any) (Result, error) {
 	}, nil
 }
 
+// handedOn is what Redis 6 puts before an error that a script hands on: its line.
+var handedOn = regexp.MustCompile(`^@user_script: ?\d+: -`)
+
 // typed puts a sentinel before a server's error that has one.
 func typed(err error) error {
 	if err == redis.Nil {
 		return fmt.Errorf("%w: nil, want 4 integers", ErrReply)
 	}
+	var replied redis.Error
+	if !errors.As(err, &replied) {
+		return err
+	}
+	message := handedOn.ReplaceAllString(err.Error(), "")
 	for _, known := range []struct {
 		prefix   string
 		sentinel error
@@ -97,7 +111,7 @@ func typed(err error) error {
 		{"READONLY ", ErrReadOnly},
 		{"OOM ", ErrOutOfMemory},
 	} {
-		if redis.HasErrorPrefix(err, known.prefix) {
+		if strings.HasPrefix(message, known.prefix) {
 			return fmt.Errorf("%w: %w", known.sentinel, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/loader"
+	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
@@ -23,6 +24,19 @@ func start(t *testing.T, args ...string) (*redis.Client, *loader.Limiter) {
 	client := servers.ForTest(t, args...).Client()
 	t.Cleanup(func() { client.Close() })
 	return client, newLimiter(t, client)
+}
+
+// eachVersion runs a test with the limiter as New returns it, and with one that calls
+// version 1, each on a server of its own.
+func eachVersion(t *testing.T, test func(t *testing.T, client *redis.Client, limiter *loader.Limiter), args ...string) {
+	t.Run("v2", func(t *testing.T) {
+		client, limiter := start(t, args...)
+		test(t, client, limiter)
+	})
+	t.Run("v1", func(t *testing.T) {
+		client, limiter := start(t, args...)
+		test(t, client, limiter.WithV1())
+	})
 }
 
 func newLimiter(t *testing.T, client redis.UniversalClient) *loader.Limiter {
@@ -46,6 +60,20 @@ func allow(t *testing.T, limiter *loader.Limiter, key string, limit loader.Limit
 		t.Fatal(err)
 	}
 	return result
+}
+
+// sha1Of returns the pinned SHA1 of a script.
+func sha1Of(t *testing.T, name string) string {
+	t.Helper()
+	scripts, err := loader.Scripts()
+	must(t, err)
+	for _, script := range scripts {
+		if script.Name == name {
+			return script.SHA1
+		}
+	}
+	t.Fatalf("%s is not pinned", name)
+	return ""
 }
 
 // stats counts the calls of a command since CONFIG RESETSTAT, and the failed ones
@@ -74,80 +102,82 @@ func must(t *testing.T, err error) {
 }
 
 func TestAllow(t *testing.T) {
-	_, limiter := start(t)
-	for _, algorithm := range []loader.Algorithm{"", loader.GCRA, loader.TokenBucket, loader.LeakyBucket} {
-		limit := loader.Limit{Amount: 300, Period: time.Minute, Burst: 60, Algorithm: algorithm}
-		key := "gcra:" + string(algorithm)
-		at := limiter.WithClock(clockAt(0))
-		want := loader.Result{Allowed: true, Remaining: 60}
-		if got := allow(t, at, key, limit, 0); got != want {
-			t.Errorf("%v: at rest %+v, want %+v", limit, got, want)
-		}
-		for i := range int64(60) {
-			// 200 ms is 256 ns x 781250, so the grid adds nothing.
-			want := loader.Result{Allowed: true, Remaining: 59 - i, ResetAfter: time.Duration(i+1) * 200 * time.Millisecond}
+	eachVersion(t, func(t *testing.T, _ *redis.Client, limiter *loader.Limiter) {
+		for _, algorithm := range []loader.Algorithm{"", loader.GCRA, loader.TokenBucket, loader.LeakyBucket} {
+			limit := loader.Limit{Amount: 300, Period: time.Minute, Burst: 60, Algorithm: algorithm}
+			key := "gcra:" + string(algorithm)
+			at := limiter.WithClock(clockAt(0))
+			want := loader.Result{Allowed: true, Remaining: 60}
+			if got := allow(t, at, key, limit, 0); got != want {
+				t.Errorf("%v: at rest %+v, want %+v", limit, got, want)
+			}
+			for i := range int64(60) {
+				// 200 ms is 256 ns x 781250, so the grid adds nothing.
+				want := loader.Result{Allowed: true, Remaining: 59 - i, ResetAfter: time.Duration(i+1) * 200 * time.Millisecond}
+				if got := allow(t, at, key, limit, 1); got != want {
+					t.Fatalf("%v: call %d: %+v, want %+v", limit, i, got, want)
+				}
+			}
+			want = loader.Result{RetryAfter: 200 * time.Millisecond, ResetAfter: 12 * time.Second}
 			if got := allow(t, at, key, limit, 1); got != want {
-				t.Fatalf("%v: call %d: %+v, want %+v", limit, i, got, want)
+				t.Errorf("%v: after the burst %+v, want %+v", limit, got, want)
+			}
+			if got := allow(t, limiter.WithClock(clockAt(200e6-1)), key, limit, 1); got.Allowed || got.RetryAfter != 1 {
+				t.Errorf("%v: 1 ns early %+v, want it refused for 1 ns", limit, got)
+			}
+			if got := allow(t, limiter.WithClock(clockAt(200e6)), key, limit, 1); !got.Allowed {
+				t.Errorf("%v: at the interval %+v, want it allowed", limit, got)
+			}
+			want = loader.Result{Unfittable: true, RetryAfter: -1, ResetAfter: 12200 * time.Millisecond}
+			if got := allow(t, at, key, limit, 61); got != want {
+				t.Errorf("%v: cost 61: %+v, want %+v", limit, got, want)
+			}
+			must(t, limiter.Reset(t.Context(), key))
+			if got, err := at.Peek(t.Context(), key, limit); got.Remaining != 60 || err != nil {
+				t.Errorf("%v: after Reset %+v, %v, want 60 remaining", limit, got, err)
 			}
 		}
-		want = loader.Result{RetryAfter: 200 * time.Millisecond, ResetAfter: 12 * time.Second}
-		if got := allow(t, at, key, limit, 1); got != want {
-			t.Errorf("%v: after the burst %+v, want %+v", limit, got, want)
-		}
-		if got := allow(t, limiter.WithClock(clockAt(200e6-1)), key, limit, 1); got.Allowed || got.RetryAfter != 1 {
-			t.Errorf("%v: 1 ns early %+v, want it refused for 1 ns", limit, got)
-		}
-		if got := allow(t, limiter.WithClock(clockAt(200e6)), key, limit, 1); !got.Allowed {
-			t.Errorf("%v: at the interval %+v, want it allowed", limit, got)
-		}
-		want = loader.Result{Unfittable: true, RetryAfter: -1, ResetAfter: 12200 * time.Millisecond}
-		if got := allow(t, at, key, limit, 61); got != want {
-			t.Errorf("%v: cost 61: %+v, want %+v", limit, got, want)
-		}
-		must(t, limiter.Reset(t.Context(), key))
-		if got, err := at.Peek(t.Context(), key, limit); got.Remaining != 60 || err != nil {
-			t.Errorf("%v: after Reset %+v, %v, want 60 remaining", limit, got, err)
-		}
-	}
+	})
 }
 
 func TestAllowWindow(t *testing.T) {
-	_, limiter := start(t)
-	fixed := loader.Limit{Amount: 10, Period: 8 * time.Second, Algorithm: loader.FixedWindow}
-	admitted := int64(0)
-	for _, test := range []struct {
-		second  int64
-		allowed bool
-	}{{0, true}, {1, true}, {2, true}, {4, false}, {8, true}, {9, true}, {10, true}} {
-		// 1_780_000_000 s is a multiple of 8 s.
-		got := allow(t, limiter.WithClock(clockAt(test.second*1e9)), "fixed", fixed, 3)
-		if got.Allowed != test.allowed {
-			t.Errorf("fixed, second %d: %+v, want allowed %v", test.second, got, test.allowed)
+	eachVersion(t, func(t *testing.T, _ *redis.Client, limiter *loader.Limiter) {
+		fixed := loader.Limit{Amount: 10, Period: 8 * time.Second, Algorithm: loader.FixedWindow}
+		admitted := int64(0)
+		for _, test := range []struct {
+			second  int64
+			allowed bool
+		}{{0, true}, {1, true}, {2, true}, {4, false}, {8, true}, {9, true}, {10, true}} {
+			// 1_780_000_000 s is a multiple of 8 s.
+			got := allow(t, limiter.WithClock(clockAt(test.second*1e9)), "fixed", fixed, 3)
+			if got.Allowed != test.allowed {
+				t.Errorf("fixed, second %d: %+v, want allowed %v", test.second, got, test.allowed)
+			}
+			if got.Allowed {
+				admitted += 3
+			}
 		}
-		if got.Allowed {
-			admitted += 3
+		if admitted != 18 {
+			t.Errorf("fixed: %d admitted, want 18", admitted)
 		}
-	}
-	if admitted != 18 {
-		t.Errorf("fixed: %d admitted, want 18", admitted)
-	}
-	// Previous 6, current 6, 6 s into 8 s: sliding carries 6 x 2/8, and 7.5 + 3 > 10.
-	for _, test := range []struct {
-		algorithm loader.Algorithm
-		allowed   bool
-	}{{loader.SlidingWindow, false}, {loader.FixedWindow, true}} {
-		limit := loader.Limit{Amount: 10, Period: 8 * time.Second, Algorithm: test.algorithm}
-		key := string(test.algorithm)
-		allow(t, limiter.WithClock(clockAt(0)), key, limit, 6)
-		if got := allow(t, limiter.WithClock(clockAt(8e9)), key, limit, 4); !got.Allowed {
-			t.Errorf("%v: cost 4: %+v, want it allowed", limit, got)
+		// Previous 6, current 6, 6 s into 8 s: sliding carries 6 x 2/8, and 7.5 + 3 > 10.
+		for _, test := range []struct {
+			algorithm loader.Algorithm
+			allowed   bool
+		}{{loader.SlidingWindow, false}, {loader.FixedWindow, true}} {
+			limit := loader.Limit{Amount: 10, Period: 8 * time.Second, Algorithm: test.algorithm}
+			key := string(test.algorithm)
+			allow(t, limiter.WithClock(clockAt(0)), key, limit, 6)
+			if got := allow(t, limiter.WithClock(clockAt(8e9)), key, limit, 4); !got.Allowed {
+				t.Errorf("%v: cost 4: %+v, want it allowed", limit, got)
+			}
+			allow(t, limiter.WithClock(clockAt(12e9)), key, limit, 2)
+			got := allow(t, limiter.WithClock(clockAt(14e9)), key, limit, 3)
+			if got.Allowed != test.allowed {
+				t.Errorf("%v: cost 3: %+v, want allowed %v", limit, got, test.allowed)
+			}
 		}
-		allow(t, limiter.WithClock(clockAt(12e9)), key, limit, 2)
-		got := allow(t, limiter.WithClock(clockAt(14e9)), key, limit, 3)
-		if got.Allowed != test.allowed {
-			t.Errorf("%v: cost 3: %+v, want allowed %v", limit, got, test.allowed)
-		}
-	}
+	})
 }
 
 // TestPublishedFigures holds what is published for a limit of 300 a minute.
@@ -169,8 +199,12 @@ func TestPublishedFigures(t *testing.T) {
 	burst60 := minute
 	burst60.Burst = 60
 	if got := allow(t, limiter, "burst 60", burst60, 1); !got.Allowed || got.Remaining != 59 ||
+		got.ResetAfter != 200*time.Millisecond {
+		t.Errorf("burst 60: %+v, want 59 remaining and reset after 0.2 s", got)
+	}
+	if got := allow(t, limiter.WithV1(), "v1", burst60, 1); !got.Allowed || got.Remaining != 59 ||
 		got.ResetAfter < 200*time.Millisecond || got.ResetAfter >= 200*time.Millisecond+256 {
-		t.Errorf("burst 60: %+v, want 59 remaining and reset after 0.2 s and less than 256 ns", got)
+		t.Errorf("burst 60, v1: %+v, want 59 remaining and reset after 0.2 s and less than 256 ns", got)
 	}
 }
 
@@ -215,282 +249,338 @@ func TestRefusedUnsent(t *testing.T) {
 	if calls, _ := stats(t, client, "evalsha"); calls != 2 {
 		t.Errorf("%d evalsha were sent, want 2", calls)
 	}
-	// A clock that Go can tell and gcra_v1 cannot is the script's to refuse.
-	_, err := limiter.WithClock(func() time.Time { return time.Unix(0, 1<<63-1) }).Allow(t.Context(), "k", good)
-	if !errors.Is(err, loader.ErrBadArg) || !strings.Contains(err.Error(), "2^61") {
-		t.Errorf("in 2262: %v, want an ErrBadArg that names 2^61", err)
+	// A clock that Go can tell and a script cannot is the script's to refuse.
+	in2262 := limiter.WithClock(func() time.Time { return time.Unix(0, 1<<63-1) })
+	sliding := loader.Limit{Amount: 10, Period: time.Second, Algorithm: loader.SlidingWindow}
+	for _, test := range []struct {
+		limiter *loader.Limiter
+		limit   loader.Limit
+		want    string
+	}{
+		{in2262, good, "BADARG gcra_v2: now_ns + burst * interval is above 2^63 - 1"},
+		{in2262.WithV1(), good, "BADARG gcra_v1: now_ns + burst * interval is above 2^61; use gcra_v2"},
+		{in2262, sliding, "BADARG window_v2: now_ns must be below 2^62"},
+		{in2262.WithV1(), sliding, "BADARG window_v1: now_ns must be below 2^62"},
+	} {
+		_, err := test.limiter.Allow(t.Context(), "k", test.limit)
+		if !errors.Is(err, loader.ErrBadArg) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v in 2262: %v, want an ErrBadArg with %q", test.limit, err, test.want)
+		}
 	}
 }
 
 func TestPeekWritesNothing(t *testing.T) {
-	client, limiter := start(t)
-	for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
-		limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
-		key := string(algorithm)
-		if got, err := limiter.Peek(t.Context(), key, limit); err != nil || !got.Allowed || got.Remaining != 10 {
-			t.Errorf("%v: %+v, %v, want 10 remaining", limit, got, err)
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
+			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
+			key := string(algorithm)
+			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || !got.Allowed || got.Remaining != 10 {
+				t.Errorf("%v: %+v, %v, want 10 remaining", limit, got, err)
+			}
+			if n := client.Exists(t.Context(), key).Val(); n != 0 {
+				t.Errorf("%v: Peek made the key", limit)
+			}
+			allow(t, limiter, key, limit, 10)
+			before := client.Get(t.Context(), key).Val()
+			must(t, client.Persist(t.Context(), key).Err()) // so that an expiry set by Peek shows
+			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || !got.Allowed || got.Remaining != 0 {
+				t.Errorf("%v: %+v, %v, want 0 remaining", limit, got, err)
+			}
+			if after := client.Get(t.Context(), key).Val(); after != before {
+				t.Errorf("%v: Peek wrote %q over %q", limit, after, before)
+			}
+			if ttl := client.TTL(t.Context(), key).Val(); ttl != -1 {
+				t.Errorf("%v: Peek set an expiry of %v", limit, ttl)
+			}
 		}
-		if n := client.Exists(t.Context(), key).Val(); n != 0 {
-			t.Errorf("%v: Peek made the key", limit)
-		}
-		allow(t, limiter, key, limit, 10)
-		before := client.Get(t.Context(), key).Val()
-		must(t, client.Persist(t.Context(), key).Err()) // so that an expiry set by Peek shows
-		if got, err := limiter.Peek(t.Context(), key, limit); err != nil || !got.Allowed || got.Remaining != 0 {
-			t.Errorf("%v: %+v, %v, want 0 remaining", limit, got, err)
-		}
-		if after := client.Get(t.Context(), key).Val(); after != before {
-			t.Errorf("%v: Peek wrote %q over %q", limit, after, before)
-		}
-		if ttl := client.TTL(t.Context(), key).Val(); ttl != -1 {
-			t.Errorf("%v: Peek set an expiry of %v", limit, ttl)
-		}
-	}
+	})
 }
 
 func TestBadState(t *testing.T) {
-	client, limiter := start(t)
-	for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.FixedWindow} {
-		limit := loader.Limit{Amount: 10, Period: time.Second, Algorithm: algorithm}
-		must(t, client.Set(t.Context(), "text", "hello", 0).Err())
-		must(t, client.Del(t.Context(), "list").Err())
-		must(t, client.RPush(t.Context(), "list", "a").Err())
-		for key, want := range map[string]string{"text": "BADSTATE", "list": "WRONGTYPE"} {
-			before := client.Dump(t.Context(), key).Val()
-			for _, cost := range []int64{0, 1, 11} {
-				got, err := limiter.AllowN(t.Context(), key, limit, cost)
-				if got != (loader.Result{}) || !errors.Is(err, loader.ErrBadState) || !redis.HasErrorPrefix(err, want) {
-					t.Errorf("%v, %s, cost %d: %+v, %v, want an ErrBadState with the server's %s", limit, key, cost, got, err, want)
-				}
-			}
-			if after := client.Dump(t.Context(), key).Val(); after != before {
-				t.Errorf("%v: %s was altered", limit, key)
-			}
-		}
-	}
-}
-
-func TestFlushUnderCalls(t *testing.T) {
-	client, limiter := start(t)
-	recovered := 0
-	for round := range 20 {
-		key := fmt.Sprint("k", round)
-		limit := loader.Limit{Amount: 50, Period: time.Hour}
-		if round%2 == 1 {
-			limit.Algorithm = loader.FixedWindow
-		}
-		at := limiter.WithClock(clockAt(0))
-		must(t, client.ScriptFlush(t.Context()).Err())
-		must(t, client.ConfigResetStat(t.Context()).Err())
-		var group sync.WaitGroup
-		for i := range 50 {
-			group.Go(func() {
-				if i == 25 {
-					if err := client.ScriptFlush(t.Context()).Err(); err != nil {
-						t.Error(err)
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.FixedWindow} {
+			limit := loader.Limit{Amount: 10, Period: time.Second, Algorithm: algorithm}
+			must(t, client.Set(t.Context(), "text", "hello", 0).Err())
+			must(t, client.Del(t.Context(), "list").Err())
+			must(t, client.RPush(t.Context(), "list", "a").Err())
+			for key, want := range map[string]string{"text": "BADSTATE", "list": "WRONGTYPE"} {
+				before := client.Dump(t.Context(), key).Val()
+				for _, cost := range []int64{0, 1, 11} {
+					got, err := limiter.AllowN(t.Context(), key, limit, cost)
+					if got != (loader.Result{}) || !errors.Is(err, loader.ErrBadState) || !redis.HasErrorPrefix(err, want) {
+						t.Errorf("%v, %s, cost %d: %+v, %v, want an ErrBadState with the server's %s", limit, key, cost, got, err, want)
 					}
 				}
-				if got, err := at.Allow(t.Context(), key, limit); err != nil || !got.Allowed {
-					t.Errorf("%+v, %v, want it allowed", got, err)
-				}
-			})
-		}
-		group.Wait()
-		calls, failed := stats(t, client, "evalsha")
-		again, _ := stats(t, client, "eval")
-		if calls != 50 || failed != again {
-			t.Errorf("%d evalsha, %d failed, %d sent again; want 50 and as many again as failed", calls, failed, again)
-		}
-		recovered += again
-		if got := allow(t, at, key, limit, 1); got.Allowed || got.Remaining != 0 {
-			t.Errorf("call 51: %+v, want it refused: 50 were spent", got)
-		}
-	}
-	if recovered < 20 {
-		t.Errorf("%d calls recovered in 20 rounds, each of which has one at least", recovered)
-	}
-}
-
-// TestFlushBeforeBatch has one of the two scripts gone: only its calls go again.
-func TestFlushBeforeBatch(t *testing.T) {
-	client, limiter := start(t)
-	gcra := loader.Limit{Amount: 1000, Period: time.Hour}
-	window := loader.Limit{Amount: 1000, Period: time.Hour, Algorithm: loader.FixedWindow}
-	must(t, client.ScriptFlush(t.Context()).Err())
-	allow(t, limiter, "other", gcra, 1) // loads gcra only
-	must(t, client.ConfigResetStat(t.Context()).Err())
-	var calls []loader.Call
-	for i := range 100 {
-		if i%10 == 3 {
-			calls = append(calls, loader.Call{Key: "window", Limit: window, Cost: 1})
-		} else {
-			calls = append(calls, loader.Call{Key: "gcra", Limit: gcra, Cost: 1})
-		}
-	}
-	at := limiter.WithClock(clockAt(0))
-	must(t, at.AllowEach(t.Context(), calls))
-	for i, call := range calls {
-		if !call.Result.Allowed || call.Err != nil {
-			t.Errorf("call %d: %+v, %v, want it allowed", i, call.Result, call.Err)
-		}
-	}
-	sent, failed := stats(t, client, "evalsha")
-	again, _ := stats(t, client, "eval")
-	if sent != 100 || failed != 10 || again != 10 {
-		t.Errorf("%d evalsha, %d failed, %d sent again, want 100, 10, 10", sent, failed, again)
-	}
-	if got := allow(t, at, "gcra", gcra, 0); got.Remaining != 910 {
-		t.Errorf("gcra: %d remaining, want 910", got.Remaining)
-	}
-	if got := allow(t, at, "window", window, 0); got.Remaining != 990 {
-		t.Errorf("window: %d remaining, want 990", got.Remaining)
-	}
-}
-
-func TestFlushUnderBatches(t *testing.T) {
-	client, limiter := start(t)
-	limit := loader.Limit{Amount: 2000, Period: time.Hour}
-	at := limiter.WithClock(clockAt(0))
-	must(t, client.ConfigResetStat(t.Context()).Err())
-	done := make(chan struct{})
-	var flusher sync.WaitGroup
-	flusher.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-				if err := client.ScriptFlush(t.Context()).Err(); err != nil {
-					t.Error(err)
+				if after := client.Dump(t.Context(), key).Val(); after != before {
+					t.Errorf("%v: %s was altered", limit, key)
 				}
 			}
 		}
 	})
-	for range 20 {
-		calls := make([]loader.Call, 100)
-		for i := range calls {
-			calls[i] = loader.Call{Key: "k", Limit: limit, Cost: 1}
+}
+
+func TestFlushUnderCalls(t *testing.T) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+		recovered := 0
+		for round := range 20 {
+			key := fmt.Sprint("k", round)
+			limit := loader.Limit{Amount: 50, Period: time.Hour}
+			if round%2 == 1 {
+				limit.Algorithm = loader.FixedWindow
+			}
+			at := limiter.WithClock(clockAt(0))
+			must(t, client.ScriptFlush(t.Context()).Err())
+			must(t, client.ConfigResetStat(t.Context()).Err())
+			var group sync.WaitGroup
+			for i := range 50 {
+				group.Go(func() {
+					if i == 25 {
+						if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+							t.Error(err)
+						}
+					}
+					if got, err := at.Allow(t.Context(), key, limit); err != nil || !got.Allowed {
+						t.Errorf("%+v, %v, want it allowed", got, err)
+					}
+				})
+			}
+			group.Wait()
+			calls, failed := stats(t, client, "evalsha")
+			again, _ := stats(t, client, "eval")
+			if calls != 50 || failed != again {
+				t.Errorf("%d evalsha, %d failed, %d sent again; want 50 and as many again as failed", calls, failed, again)
+			}
+			recovered += again
+			if got := allow(t, at, key, limit, 1); got.Allowed || got.Remaining != 0 {
+				t.Errorf("call 51: %+v, want it refused: 50 were spent", got)
+			}
 		}
-		if err := at.AllowEach(t.Context(), calls); err != nil {
-			t.Error(err)
+		if recovered < 20 {
+			t.Errorf("%d calls recovered in 20 rounds, each of which has one at least", recovered)
 		}
-	}
-	close(done)
-	flusher.Wait()
-	sent, failed := stats(t, client, "evalsha")
-	again, _ := stats(t, client, "eval")
-	if sent != 2000 || failed != again || again == 0 {
-		t.Errorf("%d evalsha, %d failed, %d sent again; want 2000 and as many again as failed", sent, failed, again)
-	}
-	if got := allow(t, at, "k", limit, 1); got.Allowed || got.Remaining != 0 {
-		t.Errorf("call 2001: %+v, want it refused: 2000 were spent", got)
+	})
+}
+
+// TestEviction runs so many other scripts that a server from Redis 7.4 on drops those
+// that EVAL has loaded, those of the loader's second attempt among them.
+func TestEviction(t *testing.T) {
+	client, limiter := start(t)
+	info, err := client.Info(t.Context(), "stats").Result()
+	must(t, err)
+	evicts := strings.Contains(info, "evicted_scripts:")
+	at := limiter.WithClock(clockAt(0))
+	for _, limit := range []loader.Limit{
+		{Amount: 10, Period: time.Hour},
+		{Amount: 10, Period: time.Hour, Algorithm: loader.SlidingWindow},
+	} {
+		key, sha1 := "gcra", sha1Of(t, "gcra_v2")
+		if limit.Algorithm != "" {
+			key, sha1 = "window", sha1Of(t, "window_v2")
+		}
+		must(t, client.ScriptFlush(t.Context()).Err())
+		allow(t, at, key, limit, 1) // loads the script by EVAL
+		for round := range int64(3) {
+			pipe := client.Pipeline()
+			for i := range 600 {
+				pipe.Eval(t.Context(), fmt.Sprintf("return %d", round*600+int64(i)), nil)
+			}
+			_, err := pipe.Exec(t.Context())
+			must(t, err)
+			if loaded := client.ScriptExists(t.Context(), sha1).Val(); loaded[0] == evicts {
+				t.Errorf("%s, round %d: loaded is %v on a server that evicts scripts: %v", key, round, loaded[0], evicts)
+			}
+			if got := allow(t, at, key, limit, 1); !got.Allowed || got.Remaining != 8-round {
+				t.Errorf("%s, round %d: %+v, want %d remaining", key, round, got, 8-round)
+			}
+		}
 	}
 }
 
-func TestAllowEach(t *testing.T) {
-	client, limiter := start(t)
-	must(t, client.Set(t.Context(), "text", "hello", 0).Err())
-	limit := loader.Limit{Amount: 2, Period: time.Hour}
-	calls := []loader.Call{
-		{Key: "a", Limit: limit, Cost: 1},
-		{Key: "a", Limit: loader.Limit{Amount: 0, Period: time.Hour}, Cost: 1},
-		{Key: "text", Limit: limit, Cost: 1},
-		{Key: "a", Limit: limit, Cost: 1},
-		{Key: "a", Limit: limit, Cost: 1},
-		{Key: "a", Limit: limit, Cost: 3},
-		{Key: "b", Limit: loader.Limit{Amount: 2, Period: time.Hour, Algorithm: loader.SlidingWindow}, Cost: 2},
-		{Key: "b", Limit: limit, Cost: -1},
-	}
-	at := limiter.WithClock(clockAt(0))
-	for round := range 2 { // the second finds the outcomes of the first in calls
-		if err := at.AllowEach(t.Context(), calls); !errors.Is(err, loader.ErrLimit) {
-			t.Errorf("%v, want the first error, an ErrLimit", err)
-		}
-		for i, want := range []struct {
-			allowed, unfittable bool
-			remaining           int64
-			err                 error
-		}{
-			{allowed: true, remaining: 1}, {err: loader.ErrLimit}, {err: loader.ErrBadState},
-			{allowed: true}, {}, {unfittable: true}, {allowed: true}, {err: loader.ErrCost},
-		} {
-			got := calls[i].Result
-			if got.Allowed != want.allowed || got.Unfittable != want.unfittable || got.Remaining != want.remaining ||
-				!errors.Is(calls[i].Err, want.err) {
-				t.Errorf("round %d, call %d: %+v, %v, want %+v", round, i, got, calls[i].Err, want)
+// TestFlushBeforeBatch has one of two scripts gone: only its calls go again.
+func TestFlushBeforeBatch(t *testing.T) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+		gcra := loader.Limit{Amount: 1000, Period: time.Hour}
+		window := loader.Limit{Amount: 1000, Period: time.Hour, Algorithm: loader.FixedWindow}
+		must(t, client.ScriptFlush(t.Context()).Err())
+		allow(t, limiter, "other", gcra, 1) // loads gcra only
+		must(t, client.ConfigResetStat(t.Context()).Err())
+		var calls []loader.Call
+		for i := range 100 {
+			if i%10 == 3 {
+				calls = append(calls, loader.Call{Key: "window", Limit: window, Cost: 1})
+			} else {
+				calls = append(calls, loader.Call{Key: "gcra", Limit: gcra, Cost: 1})
 			}
 		}
-		must(t, limiter.Reset(t.Context(), "a"))
-		must(t, limiter.Reset(t.Context(), "b"))
-	}
-	must(t, limiter.AllowEach(t.Context(), nil))
+		at := limiter.WithClock(clockAt(0))
+		must(t, at.AllowEach(t.Context(), calls))
+		for i, call := range calls {
+			if !call.Result.Allowed || call.Err != nil {
+				t.Errorf("call %d: %+v, %v, want it allowed", i, call.Result, call.Err)
+			}
+		}
+		sent, failed := stats(t, client, "evalsha")
+		again, _ := stats(t, client, "eval")
+		if sent != 100 || failed != 10 || again != 10 {
+			t.Errorf("%d evalsha, %d failed, %d sent again, want 100, 10, 10", sent, failed, again)
+		}
+		if got := allow(t, at, "gcra", gcra, 0); got.Remaining != 910 {
+			t.Errorf("gcra: %d remaining, want 910", got.Remaining)
+		}
+		if got := allow(t, at, "window", window, 0); got.Remaining != 990 {
+			t.Errorf("window: %d remaining, want 990", got.Remaining)
+		}
+	})
+}
+
+func TestFlushUnderBatches(t *testing.T) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+		limit := loader.Limit{Amount: 2000, Period: time.Hour}
+		at := limiter.WithClock(clockAt(0))
+		must(t, client.ConfigResetStat(t.Context()).Err())
+		done := make(chan struct{})
+		var flusher sync.WaitGroup
+		flusher.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					if err := client.ScriptFlush(t.Context()).Err(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+		for range 20 {
+			calls := make([]loader.Call, 100)
+			for i := range calls {
+				calls[i] = loader.Call{Key: "k", Limit: limit, Cost: 1}
+			}
+			if err := at.AllowEach(t.Context(), calls); err != nil {
+				t.Error(err)
+			}
+		}
+		close(done)
+		flusher.Wait()
+		sent, failed := stats(t, client, "evalsha")
+		again, _ := stats(t, client, "eval")
+		if sent != 2000 || failed != again || again == 0 {
+			t.Errorf("%d evalsha, %d failed, %d sent again; want 2000 and as many again as failed", sent, failed, again)
+		}
+		if got := allow(t, at, "k", limit, 1); got.Allowed || got.Remaining != 0 {
+			t.Errorf("call 2001: %+v, want it refused: 2000 were spent", got)
+		}
+	})
+}
+
+func TestAllowEach(t *testing.T) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+		must(t, client.Set(t.Context(), "text", "hello", 0).Err())
+		limit := loader.Limit{Amount: 2, Period: time.Hour}
+		calls := []loader.Call{
+			{Key: "a", Limit: limit, Cost: 1},
+			{Key: "a", Limit: loader.Limit{Amount: 0, Period: time.Hour}, Cost: 1},
+			{Key: "text", Limit: limit, Cost: 1},
+			{Key: "a", Limit: limit, Cost: 1},
+			{Key: "a", Limit: limit, Cost: 1},
+			{Key: "a", Limit: limit, Cost: 3},
+			{Key: "b", Limit: loader.Limit{Amount: 2, Period: time.Hour, Algorithm: loader.SlidingWindow}, Cost: 2},
+			{Key: "b", Limit: limit, Cost: -1},
+		}
+		at := limiter.WithClock(clockAt(0))
+		for round := range 2 { // the second finds the outcomes of the first in calls
+			if err := at.AllowEach(t.Context(), calls); !errors.Is(err, loader.ErrLimit) {
+				t.Errorf("%v, want the first error, an ErrLimit", err)
+			}
+			for i, want := range []struct {
+				allowed, unfittable bool
+				remaining           int64
+				err                 error
+			}{
+				{allowed: true, remaining: 1}, {err: loader.ErrLimit}, {err: loader.ErrBadState},
+				{allowed: true}, {}, {unfittable: true}, {allowed: true}, {err: loader.ErrCost},
+			} {
+				got := calls[i].Result
+				if got.Allowed != want.allowed || got.Unfittable != want.unfittable || got.Remaining != want.remaining ||
+					!errors.Is(calls[i].Err, want.err) {
+					t.Errorf("round %d, call %d: %+v, %v, want %+v", round, i, got, calls[i].Err, want)
+				}
+			}
+			must(t, limiter.Reset(t.Context(), "a"))
+			must(t, limiter.Reset(t.Context(), "b"))
+		}
+		must(t, limiter.AllowEach(t.Context(), nil))
+	})
 }
 
 func TestReplica(t *testing.T) {
 	master, onMaster := start(t, "--repl-diskless-sync-delay", "0")
 	host, port := address(master)
-	replica, limiter := start(t, "--replicaof", host+" "+port)
-	for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
-		limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
-		key := string(algorithm)
-		allow(t, onMaster, key, limit, 4)
-		if n, err := master.Wait(t.Context(), 1, 20*time.Second).Result(); n != 1 || err != nil {
-			t.Fatalf("the replica did not follow: %d, %v", n, err)
+	eachVersion(t, func(t *testing.T, replica *redis.Client, limiter *loader.Limiter) {
+		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
+			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
+			key := t.Name() + string(algorithm)
+			allow(t, onMaster, key, limit, 4)
+			if n, err := master.Wait(t.Context(), 1, 20*time.Second).Result(); n != 1 || err != nil {
+				t.Fatalf("the replica did not follow: %d, %v", n, err)
+			}
+			before := replica.Dump(t.Context(), key).Val()
+			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || got.Remaining != 6 {
+				t.Errorf("%v: Peek %+v, %v, want 6 remaining", limit, got, err)
+			}
+			must(t, replica.ConfigResetStat(t.Context()).Err())
+			got, err := limiter.Allow(t.Context(), key, limit)
+			if got != (loader.Result{}) || !errors.Is(err, loader.ErrReadOnly) {
+				t.Errorf("%v: Allow %+v, %v, want an ErrReadOnly", limit, got, err)
+			}
+			calls := []loader.Call{{Key: key, Limit: limit, Cost: 1}, {Key: key, Limit: limit}}
+			if err := limiter.AllowEach(t.Context(), calls); !errors.Is(err, loader.ErrReadOnly) {
+				t.Errorf("%v: AllowEach %v, want an ErrReadOnly", limit, err)
+			}
+			if calls[1].Err != nil || calls[1].Result.Remaining != 6 {
+				t.Errorf("%v: the batch's look %+v, %v, want 6 remaining", limit, calls[1].Result, calls[1].Err)
+			}
+			if calls, _ := stats(t, replica, "evalsha"); calls != 3 {
+				t.Errorf("%v: %d evalsha for 3 calls", limit, calls)
+			}
+			if err := limiter.Reset(t.Context(), key); !errors.Is(err, loader.ErrReadOnly) {
+				t.Errorf("Reset: %v, want an ErrReadOnly", err)
+			}
+			if after := replica.Dump(t.Context(), key).Val(); after != before {
+				t.Errorf("%v: the key was altered on the replica", limit)
+			}
 		}
-		before := replica.Dump(t.Context(), key).Val()
-		if got, err := limiter.Peek(t.Context(), key, limit); err != nil || got.Remaining != 6 {
-			t.Errorf("%v: Peek %+v, %v, want 6 remaining", limit, got, err)
-		}
-		must(t, replica.ConfigResetStat(t.Context()).Err())
-		got, err := limiter.Allow(t.Context(), key, limit)
-		if got != (loader.Result{}) || !errors.Is(err, loader.ErrReadOnly) {
-			t.Errorf("%v: Allow %+v, %v, want an ErrReadOnly", limit, got, err)
-		}
-		calls := []loader.Call{{Key: key, Limit: limit, Cost: 1}, {Key: key, Limit: limit}}
-		if err := limiter.AllowEach(t.Context(), calls); !errors.Is(err, loader.ErrReadOnly) {
-			t.Errorf("%v: AllowEach %v, want an ErrReadOnly", limit, err)
-		}
-		if calls[1].Err != nil || calls[1].Result.Remaining != 6 {
-			t.Errorf("%v: the batch's look %+v, %v, want 6 remaining", limit, calls[1].Result, calls[1].Err)
-		}
-		if calls, _ := stats(t, replica, "evalsha"); calls != 3 {
-			t.Errorf("%v: %d evalsha for 3 calls", limit, calls)
-		}
-		if err := limiter.Reset(t.Context(), key); !errors.Is(err, loader.ErrReadOnly) {
-			t.Errorf("Reset: %v, want an ErrReadOnly", err)
-		}
-		if after := replica.Dump(t.Context(), key).Val(); after != before {
-			t.Errorf("%v: the key was altered on the replica", limit)
-		}
-	}
+	}, "--replicaof", host+" "+port)
 }
 
 func TestOutOfMemory(t *testing.T) {
-	client, limiter := start(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction")
-	for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
-		limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
-		key := string(algorithm)
-		got, err := limiter.Allow(t.Context(), key, limit)
-		if got != (loader.Result{}) || !errors.Is(err, loader.ErrOutOfMemory) {
-			t.Errorf("%v: %+v, %v, want an ErrOutOfMemory", limit, got, err)
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
+			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
+			key := string(algorithm)
+			got, err := limiter.Allow(t.Context(), key, limit)
+			if got != (loader.Result{}) || !errors.Is(err, loader.ErrOutOfMemory) {
+				t.Errorf("%v: %+v, %v, want an ErrOutOfMemory", limit, got, err)
+			}
+			if n := client.Exists(t.Context(), key).Val(); n != 0 {
+				t.Errorf("%v: the key was made", limit)
+			}
+			must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
+			allow(t, limiter, key, limit, 3)
+			before := client.Dump(t.Context(), key).Val()
+			must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
+			if got, err := limiter.Allow(t.Context(), key, limit); !errors.Is(err, loader.ErrOutOfMemory) {
+				t.Errorf("%v: %+v, %v, want an ErrOutOfMemory", limit, got, err)
+			}
+			if after := client.Dump(t.Context(), key).Val(); after != before {
+				t.Errorf("%v: the key was altered", limit)
+			}
+			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || got.Remaining != 7 {
+				t.Errorf("%v: Peek %+v, %v, want 7 remaining", limit, got, err)
+			}
 		}
-		if n := client.Exists(t.Context(), key).Val(); n != 0 {
-			t.Errorf("%v: the key was made", limit)
-		}
-		must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
-		allow(t, limiter, key, limit, 3)
-		before := client.Dump(t.Context(), key).Val()
-		must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
-		if got, err := limiter.Allow(t.Context(), key, limit); !errors.Is(err, loader.ErrOutOfMemory) {
-			t.Errorf("%v: %+v, %v, want an ErrOutOfMemory", limit, got, err)
-		}
-		if after := client.Dump(t.Context(), key).Val(); after != before {
-			t.Errorf("%v: the key was altered", limit)
-		}
-		if got, err := limiter.Peek(t.Context(), key, limit); err != nil || got.Remaining != 7 {
-			t.Errorf("%v: Peek %+v, %v, want 7 remaining", limit, got, err)
-		}
-	}
+	}, "--maxmemory", "1", "--maxmemory-policy", "noeviction")
 }
 
 func TestTimeRefused(t *testing.T) {
@@ -500,19 +590,21 @@ func TestTimeRefused(t *testing.T) {
 	options.Username, options.Password = "timeless", "any"
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { client.Close() })
-	limiter := newLimiter(t, client)
-	for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
-		limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
-		key := string(algorithm)
-		got, err := limiter.Allow(t.Context(), key, limit)
-		if got != (loader.Result{}) || !errors.Is(err, loader.ErrBadArg) || !strings.Contains(err.Error(), "refuses TIME") {
-			t.Errorf("%v: %+v, %v, want an ErrBadArg that says so", limit, got, err)
-		}
-		if n := admin.Exists(t.Context(), key).Val(); n != 0 {
-			t.Errorf("%v: the key was made", limit)
-		}
-		if got := allow(t, limiter.WithClock(time.Now), key, limit, 1); !got.Allowed || got.Remaining != 9 {
-			t.Errorf("%v: with a clock %+v, want 9 remaining", limit, got)
+	v2 := newLimiter(t, client)
+	for version, limiter := range map[string]*loader.Limiter{"v2": v2, "v1": v2.WithV1()} {
+		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
+			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
+			key := string(algorithm) + version
+			got, err := limiter.Allow(t.Context(), key, limit)
+			if got != (loader.Result{}) || !errors.Is(err, loader.ErrBadArg) || !strings.Contains(err.Error(), "refuses TIME") {
+				t.Errorf("%s, %v: %+v, %v, want an ErrBadArg that says so", version, limit, got, err)
+			}
+			if n := admin.Exists(t.Context(), key).Val(); n != 0 {
+				t.Errorf("%s, %v: the key was made", version, limit)
+			}
+			if got := allow(t, limiter.WithClock(time.Now), key, limit, 1); !got.Allowed || got.Remaining != 9 {
+				t.Errorf("%s, %v: with a clock %+v, want 9 remaining", version, limit, got)
+			}
 		}
 	}
 }
@@ -564,7 +656,9 @@ func TestVerify(t *testing.T) {
 			}
 		}
 	}
-	check(true, true)
+	check(true, true, true, true)
 	must(t, client.ScriptFlush(t.Context()).Err())
-	check(false, false)
+	check(false, false, false, false)
+	must(t, client.ScriptLoad(t.Context(), lua.WindowV1).Err())
+	check(false, false, true, false)
 }

@@ -10,14 +10,22 @@ import (
 	"github.com/tatami-rate/tatami/loader"
 )
 
-// limitFlags adds the flags of a limit to a command.
-func limitFlags(command *cobra.Command, limit *loader.Limit) {
+// request is what allow and peek ask for at a key.
+type request struct {
+	limit loader.Limit
+	cost  int64
+	v1    bool
+}
+
+// requestFlags adds the flags that allow and peek share.
+func requestFlags(command *cobra.Command, r *request) {
 	flags := command.Flags()
-	flags.Int64Var(&limit.Amount, "amount", 0, "units a period")
-	flags.DurationVar(&limit.Period, "period", 0, "the period, such as 1s, 1m or 24h")
-	flags.Int64Var(&limit.Burst, "burst", 0, "units that a rested key may spend at once; the amount when left out")
-	flags.StringVar((*string)(&limit.Algorithm), "algorithm", string(loader.GCRA),
+	flags.Int64Var(&r.limit.Amount, "amount", 0, "units a period")
+	flags.DurationVar(&r.limit.Period, "period", 0, "the period, such as 1s, 1m or 24h")
+	flags.Int64Var(&r.limit.Burst, "burst", 0, "units that a rested key may spend at once; the amount when left out")
+	flags.StringVar((*string)(&r.limit.Algorithm), "algorithm", string(loader.GCRA),
 		"gcra, token_bucket, leaky_bucket, fixed_window or sliding_window")
+	flags.BoolVar(&r.v1, "v1", false, "call gcra_v1 or window_v1, as the other callers of the key do")
 	for _, name := range []string{"amount", "period"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above
@@ -26,8 +34,7 @@ func limitFlags(command *cobra.Command, limit *loader.Limit) {
 }
 
 func (a *app) allow() *cobra.Command {
-	var limit loader.Limit
-	var cost int64
+	var r request
 	command := &cobra.Command{
 		Use:   "allow KEY",
 		Short: "Ask for units of a limit, and spend them",
@@ -37,47 +44,56 @@ scripts are loaded first if the server lacks them.
 Exits with 0 when admitted and with 1 when refused. A call is unfittable when its
 cost is above the burst, or above a window's amount: it can never be admitted.
 In JSON, status is 1 when admitted, 0 when refused, -1 when unfittable; then
-retry_after_ns is -1.`,
+retry_after_ns is -1.
+
+It calls gcra_v2 or window_v2. All callers of a key should call the same version;
+both keep the same state.`,
 		Example: `  tatami allow user:42 --amount 300 --period 1m --burst 60
   tatami allow backup --amount 1 --period 1h && ./backup`,
 		Args: cobra.ExactArgs(1),
-		RunE: a.onLimit(&limit, &cost, func(r loader.Result) bool { return r.Allowed }),
+		RunE: a.onRequest(&r, func(result loader.Result) bool { return result.Allowed }),
 	}
-	limitFlags(command, &limit)
-	command.Flags().Int64Var(&cost, "cost", 1, "units asked for; 0 only looks")
+	requestFlags(command, &r)
+	command.Flags().Int64Var(&r.cost, "cost", 1, "units asked for; 0 only looks")
 	return command
 }
 
 func (a *app) peek() *cobra.Command {
-	var limit loader.Limit
-	var cost int64 // 0: it only looks
+	var r request // its cost stays 0, so it only looks
 	command := &cobra.Command{
 		Use:   "peek KEY",
 		Short: "Show what remains of a limit, and spend nothing",
 		Long: `Show what remains of a limit at a key. Nothing is written to the key. Exits with 0
-when a unit remains and with 1 when none does.`,
-		Example: `  tatami peek user:42 --amount 300 --period 1m --burst 60`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    a.onLimit(&limit, &cost, func(r loader.Result) bool { return r.Remaining > 0 }),
+when a unit remains and with 1 when none does.
+
+Before a key's callers move from version 1 to 2, look at it with --v1 and without:
+each answers from the state that is there.`,
+		Example: `  tatami peek user:42 --amount 300 --period 1m --burst 60
+  tatami peek user:42 --amount 300 --period 1m --burst 60 --v1`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.onRequest(&r, func(result loader.Result) bool { return result.Remaining > 0 }),
 	}
-	limitFlags(command, &limit)
+	requestFlags(command, &r)
 	return command
 }
 
-// onLimit makes a command's RunE that checks the limit, connects, loads the scripts,
-// asks for *cost units at the key and prints the result. It exits with 1 unless ok
+// onRequest makes a command's RunE that checks the limit, connects, loads the scripts,
+// asks for the units at the key and prints the result. It exits with 1 unless ok
 // accepts the result.
-func (a *app) onLimit(limit *loader.Limit, cost *int64, ok func(loader.Result) bool) func(*cobra.Command, []string) error {
+func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Command, []string) error {
 	onServer := a.onServer(func(ctx context.Context, client redis.UniversalClient, args []string) error {
 		limiter, err := loader.New(ctx, client)
 		if err != nil {
 			return err
 		}
-		result, err := limiter.AllowN(ctx, args[0], *limit, *cost)
+		if r.v1 {
+			limiter = limiter.WithV1()
+		}
+		result, err := limiter.AllowN(ctx, args[0], r.limit, r.cost)
 		if err != nil {
 			return err
 		}
-		if err := a.printResult(result, *cost); err != nil {
+		if err := a.printResult(result, r.cost); err != nil {
 			return err
 		}
 		if !ok(result) {
@@ -86,7 +102,7 @@ func (a *app) onLimit(limit *loader.Limit, cost *int64, ok func(loader.Result) b
 		return nil
 	})
 	return func(command *cobra.Command, args []string) error {
-		if err := limit.Check(); err != nil {
+		if err := r.limit.Check(); err != nil {
 			return err
 		}
 		return onServer(command, args)

@@ -35,7 +35,8 @@ func (a *app) inspect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect KEY",
 		Short: "Show what a key holds",
-		Long: `Decode what a key holds. The key itself tells which it is.
+		Long: `Decode what a key holds. The key itself tells which it is; both versions of a script
+keep the same state.
 
 gcra: the theoretical arrival time (TAT) as a time, and how far it lies ahead of
 the server's clock; behind it, the key is rested. In JSON ahead_ns is negative then.

@@ -44,11 +44,12 @@ func (a *app) list() *cobra.Command {
 		Short: "List the scripts: name, version, SHA1, status and bound",
 		Long: `List the scripts that this program carries, or those named. Needs no server.
 
-The version is the number in the name. A candidate may still change, a released
-script never does. The bound says how far a script's decisions lie from exact
-integer arithmetic, over any number of calls; bound_ns is 0 for an exact one.`,
+The version is the number in the name: allow and peek call version 2, or 1 with
+--v1. A candidate may still change, a released script never does. The bound says
+how far a script's decisions lie from exact integer arithmetic, over any number of
+calls; bound_ns is 0 for an exact one.`,
 		Example: `  tatami list
-  tatami list gcra_v1 --json`,
+  tatami list gcra_v2 --json`,
 		RunE: func(_ *cobra.Command, names []string) error {
 			all, err := loader.Scripts()
 			if err != nil {

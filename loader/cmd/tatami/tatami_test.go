@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,8 +80,10 @@ func TestList(t *testing.T) {
 	}
 	out, _ = command(t, exitOK, "list", "gcra_v1")
 	matches(t, out, `gcra_v1 +1 +[0-9a-f]{40} +\w+ +never early, less than 256 ns late\n`)
-	out, _ = command(t, exitOK, "list", "window_v1", "--json")
-	matches(t, out, `\[\{"name":"window_v1","version":"1","sha1":"[0-9a-f]{40}","status":"\w+","bound_ns":0\}\]\n`)
+	out, _ = command(t, exitOK, "list", "gcra_v2", "window_v1", "window_v2")
+	matches(t, out, `(\w+_v[12] +[12] +[0-9a-f]{40} +\w+ +exact\n){3}`)
+	out, _ = command(t, exitOK, "list", "window_v2", "--json")
+	matches(t, out, `\[\{"name":"window_v2","version":"2","sha1":"[0-9a-f]{40}","status":"\w+","bound_ns":0\}\]\n`)
 	out, errs := command(t, exitUsage, "list", "gcra_v0")
 	matches(t, out+errs, `tatami: no script is named "gcra_v0"; there are .*\n`)
 }
@@ -89,22 +92,22 @@ func TestLoadAndVerify(t *testing.T) {
 	client := onServer(t)
 	addr := client.Options().Addr
 	out, errs := command(t, exitRefused, "verify")
-	matches(t, out, `(`+addr+` +\w+_v\d +[0-9a-f]{40} +missing\n){2}`)
+	matches(t, out, `(`+addr+` +\w+_v\d +[0-9a-f]{40} +missing\n){4}`)
 	matches(t, errs, "")
 	out, _ = command(t, exitOK, "load")
-	matches(t, out, `([0-9a-f]{40} \w+_v\d\n){2}`)
+	matches(t, out, `([0-9a-f]{40} \w+_v\d\n){4}`)
 	for line := range strings.Lines(out) {
 		if loaded := client.ScriptExists(t.Context(), line[:40]).Val(); !loaded[0] {
 			t.Errorf("%q is not on the server", line)
 		}
 	}
 	out, _ = command(t, exitOK, "load", "--json")
-	matches(t, out, `\[\{"name":"gcra_v1",.*\},\{"name":"window_v1",.*\}\]\n`)
+	matches(t, out, `\[\{"name":"gcra_v1",.*\},\{"name":"gcra_v2",.*\},\{"name":"window_v1",.*\},\{"name":"window_v2",.*\}\]\n`)
 	out, _ = command(t, exitOK, "verify")
-	matches(t, out, `(`+addr+` +\w+_v\d +[0-9a-f]{40} +loaded\n){2}`)
+	matches(t, out, `(`+addr+` +\w+_v\d +[0-9a-f]{40} +loaded\n){4}`)
 	must(t, client.ScriptFlush(t.Context()).Err())
 	out, _ = command(t, exitRefused, "verify", "--json")
-	matches(t, out, `\[(\{"server":"`+addr+`","name":"\w+_v1","sha1":"[0-9a-f]{40}","loaded":false\},?){2}\]\n`)
+	matches(t, out, `\[(\{"server":"`+addr+`","name":"\w+_v[12]","sha1":"[0-9a-f]{40}","loaded":false\},?){4}\]\n`)
 }
 
 func TestAllowAndPeek(t *testing.T) {
@@ -115,7 +118,7 @@ func TestAllowAndPeek(t *testing.T) {
 		t.Error("peek made the key")
 	}
 	out, _ = command(t, exitOK, call("allow", "k")...)
-	matches(t, out, `admitted, remaining 59, reset after 200(\.\d+)?ms\n`)
+	matches(t, out, `admitted, remaining 59, reset after 200ms\n`)
 	out, errs := command(t, exitRefused, call("allow", "k", "--cost", "61")...)
 	matches(t, out, `unfittable, remaining \d+, reset after \S+\n`)
 	matches(t, errs, "")
@@ -142,7 +145,38 @@ func TestAllowAndPeek(t *testing.T) {
 
 	must(t, client.Set(t.Context(), "text", "hello", 0).Err())
 	_, errs = command(t, exitServer, call("allow", "text")...)
+	matches(t, errs, `tatami: key holds something else: BADSTATE gcra_v2: .*\n`)
+	_, errs = command(t, exitServer, call("peek", "text", "--v1")...)
 	matches(t, errs, `tatami: key holds something else: BADSTATE gcra_v1: .*\n`)
+}
+
+// TestV1 tells from the answers which version was called.
+func TestV1(t *testing.T) {
+	client := onServer(t)
+	// A rested key: 1000 units of 1000 ns, or of 1024 ns on the grid of gcra_v1.
+	micros := []string{"--amount", "1000000", "--period", "1s", "--cost", "1000"}
+	out, _ := command(t, exitOK, append([]string{"allow", "micros"}, micros...)...)
+	matches(t, out, `admitted, remaining 999000, reset after 1ms\n`)
+	must(t, client.Del(t.Context(), "micros").Err())
+	out, _ = command(t, exitOK, append([]string{"allow", "micros", "--v1"}, micros...)...)
+	matches(t, out, `admitted, remaining 999000, reset after 1\.024\d*ms\n`)
+
+	must(t, client.Set(t.Context(), "text", "hello", 0).Err())
+	for algorithm, asset := range map[string]string{"gcra": "gcra", "fixed_window": "window", "sliding_window": "window"} {
+		limit := []string{"--amount", "10", "--period", "1000h", "--algorithm", algorithm}
+		for _, name := range []string{"allow", "peek"} {
+			_, errs := command(t, exitServer, append([]string{name, "text"}, limit...)...)
+			matches(t, errs, `tatami: key holds something else: BADSTATE `+asset+`_v2: .*\n`)
+			_, errs = command(t, exitServer, append([]string{name, "text", "--v1"}, limit...)...)
+			matches(t, errs, `tatami: key holds something else: BADSTATE `+asset+`_v1: .*\n`)
+		}
+
+		// Each reads what the other wrote.
+		for i, version := range [][]string{{"--v1"}, nil, {"--v1"}} {
+			out, _ = command(t, exitOK, append(append([]string{"allow", algorithm}, limit...), version...)...)
+			matches(t, out, fmt.Sprintf(`admitted, remaining %d, .*\n`, 9-i))
+		}
+	}
 }
 
 func first(stdout, _ string) string { return stdout }
@@ -162,6 +196,18 @@ func TestInspect(t *testing.T) {
 	}
 	if tat, err := time.Parse(time.RFC3339Nano, got["tat"].(string)); err != nil || json.Number(jsonInt(tat.UnixNano())) != got["tat_ns"] {
 		t.Errorf("%v: tat and tat_ns differ", got)
+	}
+	// A TAT of gcra_v2, to the nanosecond, and the last one.
+	for value, tat := range map[string]string{
+		"1780000000123456789": "2026-05-28T20:26:40.123456789Z",
+		"9223372036854775807": "2262-04-11T23:47:16.854775807Z",
+		"1":                   "1970-01-01T00:00:00.000000001Z",
+	} {
+		must(t, client.Set(t.Context(), "tat", value, 0).Err())
+		got := fields(t, first(command(t, exitOK, "inspect", "tat", "--json")))
+		if got["tat_ns"] != json.Number(value) || got["tat"] != tat {
+			t.Errorf("%v, want tat_ns %s and tat %s", got, value, tat)
+		}
 	}
 	must(t, client.Set(t.Context(), "rested", "1000000000000000000", 0).Err())
 	out, _ = command(t, exitOK, "inspect", "rested")
@@ -281,12 +327,12 @@ func TestCluster(t *testing.T) {
 	}
 	command(t, exitRefused, "verify")
 	out, _ := command(t, exitOK, "load")
-	matches(t, out, `([0-9a-f]{40} \w+_v\d\n){2}`)
+	matches(t, out, `([0-9a-f]{40} \w+_v\d\n){4}`)
 	out, _ = command(t, exitOK, "verify")
-	matches(t, out, `(\S+ +\w+_v1 +[0-9a-f]{40} +loaded\n){4}`)
+	matches(t, out, `(\S+ +\w+_v[12] +[0-9a-f]{40} +loaded\n){8}`)
 	for _, node := range nodes {
-		if n := strings.Count(out, node.Options().Addr); n != 2 {
-			t.Errorf("%s is named %d times, want 2:\n%s", node.Options().Addr, n, out)
+		if n := strings.Count(out, node.Options().Addr); n != 4 {
+			t.Errorf("%s is named %d times, want 4:\n%s", node.Options().Addr, n, out)
 		}
 	}
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
