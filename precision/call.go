@@ -1,6 +1,10 @@
 package precision
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/tatami-rate/tatami/emulator"
+)
 
 // Script names one of the scripts.
 type Script string
@@ -8,8 +12,23 @@ type Script string
 // The scripts.
 const (
 	GCRAV1   Script = "gcra_v1"
+	GCRAV2   Script = "gcra_v2"
 	WindowV1 Script = "window_v1"
+	WindowV2 Script = "window_v2"
 )
+
+// isWindow tells a window script from a gcra one.
+func (s Script) isWindow() bool { return s == WindowV1 || s == WindowV2 }
+
+const grid = emulator.Grid
+
+// grid is the multiple of nanoseconds that a gcra script keeps its TAT on.
+func (s Script) grid() int64 {
+	if s == GCRAV1 {
+		return grid
+	}
+	return 1
+}
 
 // Call is one call of a script with a caller's clock. Burst is of gcra alone,
 // Sliding of window.
@@ -22,7 +41,7 @@ type Call struct {
 // appendArgs appends the call's ARGV to args.
 func (c Call) appendArgs(args []any, script Script) []any {
 	third := strconv.FormatInt(c.Burst, 10)
-	if script == WindowV1 {
+	if script.isWindow() {
 		third = "fixed"
 		if c.Sliding {
 			third = "sliding"
@@ -53,7 +72,7 @@ type State struct {
 // parseState reads a key's bytes; ok is false for bytes that the script would not
 // have written, such as a number that is not canonical.
 func parseState(script Script, text string) (state State, ok bool) {
-	if script == WindowV1 {
+	if script.isWindow() {
 		if len(text) != 8 {
 			return State{}, false
 		}
@@ -64,6 +83,11 @@ func parseState(script Script, text string) (state State, ok bool) {
 	}
 	value, err := strconv.ParseUint(text, 10, 63)
 	return State{true, value}, err == nil && strconv.FormatUint(value, 10) == text
+}
+
+// newCounts is the state with these counts.
+func newCounts(c Counts) State {
+	return State{true, uint64(c.Index)<<32 | uint64(c.Previous)<<16 | uint64(c.Current)}
 }
 
 // counts is the state of a window key; that of a missing key is the zero value.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,7 +30,8 @@ type Native struct {
 }
 
 type nativeKey struct {
-	tat    float64
+	tat    float64      // of gcra_v1
+	tatV2  emulator.TAT // of gcra_v2
 	window emulator.WindowState
 	exists bool
 	ttlMs  int64
@@ -61,29 +63,40 @@ func (n *Native) Play(script Script, key string, calls []Call, outcomes []Outcom
 }
 
 func (k *nativeKey) call(script Script, c *Call) Outcome {
+	now := emulator.CallerClock(c.NowNs)
+	gcra := emulator.GCRAArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+		Burst: float64(c.Burst), Cost: float64(c.Cost)}
+	window := emulator.WindowArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+		Sliding: c.Sliding, Cost: float64(c.Cost)}
 	var d emulator.Decision
-	if script == WindowV1 {
-		k.window, d = emulator.WindowV1(k.window, emulator.WindowArgs{
-			Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
-			Sliding: c.Sliding, Cost: float64(c.Cost)}, emulator.CallerClock(c.NowNs))
-	} else {
-		k.tat, d = emulator.GCRAV1(k.tat, emulator.GCRAArgs{
-			Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
-			Burst: float64(c.Burst), Cost: float64(c.Cost)}, emulator.CallerClock(c.NowNs))
+	switch script {
+	case GCRAV1:
+		k.tat, d = emulator.GCRAV1(k.tat, gcra, now)
+	case GCRAV2:
+		k.tatV2, d = emulator.GCRAV2(k.tatV2, gcra, now)
+	case WindowV1:
+		k.window, d = emulator.WindowV1(k.window, window, now)
+	case WindowV2:
+		k.window, d = emulator.WindowV2(k.window, window, now)
 	}
 	if d.Written {
 		k.exists, k.ttlMs = true, d.TTLMs
 	}
-	o := Outcome{Err: d.Err, TTLMs: k.ttlMs,
+	return Outcome{Err: d.Err, State: k.state(script), TTLMs: k.ttlMs,
 		Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}}
-	if k.exists {
-		o.State = State{true, uint64(k.tat)}
-		if script == WindowV1 {
-			o.State.Value = uint64(k.window.Index)<<32 |
-				uint64(k.window.Previous)<<16 | uint64(k.window.Current)
-		}
+}
+
+func (k *nativeKey) state(script Script) State {
+	switch {
+	case !k.exists:
+		return State{}
+	case script == GCRAV1:
+		return State{true, uint64(k.tat)}
+	case script == GCRAV2:
+		return State{true, uint64(k.tatV2.S)*1e9 + uint64(k.tatV2.Ns)}
+	default:
+		return newCounts(Counts{uint32(k.window.Index), uint16(k.window.Previous), uint16(k.window.Current)})
 	}
-	return o
 }
 
 // Asset plays on a script's own text in the emulator.
@@ -104,7 +117,9 @@ func NewAsset() (*Asset, error) {
 // load loads the scripts and returns their SHA1s.
 func load(ctx context.Context, r redis.Scripter) (map[Script]string, error) {
 	shas := map[Script]string{}
-	for script, text := range map[Script]string{GCRAV1: lua.GCRAV1, WindowV1: lua.WindowV1} {
+	for script, text := range map[Script]string{
+		GCRAV1: lua.GCRAV1, GCRAV2: lua.GCRAV2, WindowV1: lua.WindowV1, WindowV2: lua.WindowV2,
+	} {
 		sha, err := r.ScriptLoad(ctx, text).Result()
 		if err != nil {
 			return nil, fmt.Errorf("load %s: %w", script, err)
@@ -112,6 +127,25 @@ func load(ctx context.Context, r redis.Scripter) (map[Script]string, error) {
 		shas[script] = sha
 	}
 	return shas, nil
+}
+
+// Replace has the driver play another text in place of a script's own.
+func (a *Asset) Replace(script Script, text string) error {
+	return replace(a.redis, a.shas, script, text)
+}
+
+// SetTimeNs sets the emulator's clock to an instant of the caller's clock. Where it
+// moves, keys expire, and a ttl is read as what is left of it.
+func (a *Asset) SetTimeNs(nowNs int64) { a.redis.SetTime(time.Unix(0, nowNs)) }
+
+// replace loads a text and enters it as the script's.
+func replace(r redis.Scripter, shas map[Script]string, script Script, text string) error {
+	sha, err := r.ScriptLoad(context.Background(), text).Result()
+	if err != nil {
+		return fmt.Errorf("load a text as %s: %w", script, err)
+	}
+	shas[script] = sha
+	return nil
 }
 
 // Name is "emulator".
@@ -195,6 +229,7 @@ type Real struct {
 	prefix string
 	shas   map[Script]string
 	last   map[string]bracket // when each key was last written
+	frozen bool               // whether the clock stands still in a transaction: from 7.2 on
 }
 
 // bracket is a span of the server's clock, in ms.
@@ -212,7 +247,15 @@ func NewReal(ctx context.Context, server *servers.Server, prefix string) (*Real,
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Real{server, client, prefix, shas, map[string]bracket{}}, nil
+	var major, minor int
+	n, _ := fmt.Sscanf(server.Name, "redis %d.%d", &major, &minor)
+	frozen := n != 2 || major > 7 || major == 7 && minor >= 2 // valkey began after it
+	return &Real{server, client, prefix, shas, map[string]bracket{}, frozen}, nil
+}
+
+// Replace has the driver play another text in place of a script's own.
+func (r *Real) Replace(script Script, text string) error {
+	return replace(r.client, r.shas, script, text)
 }
 
 // Close ends the driver's connections.
@@ -227,9 +270,12 @@ func (r *Real) Forget(key string) error {
 	return r.client.Del(context.Background(), r.prefix+key).Err()
 }
 
-// Play makes the calls. A key's PTTL falls while the clock runs, so each call stands
-// between two readings of the server's TIME: the ttl as it was set is then known to
-// within the time that went by, exactly when no millisecond ended in between.
+// Play makes the calls. A key's PTTL falls while the clock runs, so the server's clock
+// has to be known with it. From 7.2 on it stands still in a transaction, and is then
+// what PEXPIRETIME and PTTL differ by: the ttl as it was set is known exactly. TIME
+// would not do there, since that of valkey 9 goes back at times, by some 100 us. Before
+// 7.2 each call stands between two readings of TIME: the ttl is then known to within
+// the time that went by, exactly when no millisecond ended in between.
 func (r *Real) Play(script Script, key string, calls []Call, outcomes []Outcome) error {
 	for len(calls) > 0 {
 		n := min(len(calls), pipelined)
@@ -244,9 +290,13 @@ func (r *Real) Play(script Script, key string, calls []Call, outcomes []Outcome)
 func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome) error {
 	ctx := context.Background()
 	pipe := r.client.Pipeline()
+	if r.frozen {
+		pipe = r.client.TxPipeline()
+	}
 	evals := make([]*redis.Cmd, len(calls))
 	gets := make([]*redis.StringCmd, len(calls))
 	ttls := make([]*redis.Cmd, len(calls))
+	ends := make([]*redis.Cmd, len(calls)) // when the key ends; of a frozen clock
 	times := make([]*redis.TimeCmd, len(calls)+1)
 	times[0] = pipe.Time(ctx)
 	for i := range calls {
@@ -254,6 +304,9 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 		evals[i] = pipe.Do(ctx, calls[i].appendArgs(args, script)...)
 		gets[i] = pipe.Get(ctx, key)
 		ttls[i] = pipe.Do(ctx, "PTTL", key)
+		if r.frozen {
+			ends[i] = pipe.Do(ctx, "PEXPIRETIME", key)
+		}
 		times[i+1] = pipe.Time(ctx)
 	}
 	// Exec answers with the first command's error, and a missing key is one; each
@@ -282,13 +335,23 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 		if err != nil {
 			return err
 		}
+		if r.frozen {
+			end, err := ends[i].Int64()
+			if err != nil {
+				return err
+			}
+			now = bracket{end - left, end - left}
+		}
 		if o.Status == 1 && calls[i].Cost > 0 {
 			r.last[key] = now
 		}
 		if left >= 0 {
 			// written in r.last, read in now: the time from one to the other went by
-			o.TTLMs = left + max(now.from-r.last[key].to, 0)
-			o.TTLSlackMs = left + (now.to - r.last[key].from) - o.TTLMs
+			o.TTLMs = left + now.from - r.last[key].to
+			if !r.frozen { // of one clock that does not go back
+				o.TTLMs = max(o.TTLMs, left)
+			}
+			o.TTLSlackMs = left + now.to - r.last[key].from - o.TTLMs
 		}
 	}
 	return nil

@@ -9,17 +9,39 @@ import (
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
-// eachDriver runs a test on the native port, on the emulator and on a real server.
-func eachDriver(t *testing.T, run func(t *testing.T, d Driver)) {
-	t.Run("native", func(t *testing.T) { run(t, NewNative()) })
-	t.Run("emulator", func(t *testing.T) {
+// eachDriver runs a test of both versions on the native port, on the emulator and on a
+// real server.
+func eachDriver(t *testing.T, run func(t *testing.T, d versioned)) {
+	onDriver := func(name string, driver func(t *testing.T) Driver) {
+		for version := 1; version <= 2; version++ {
+			t.Run(fmt.Sprintf("%s v%d", name, version), func(t *testing.T) {
+				run(t, versioned{driver(t), version})
+			})
+		}
+	}
+	onDriver("native", func(*testing.T) Driver { return NewNative() })
+	onDriver("emulator", func(t *testing.T) Driver {
 		asset, err := NewAsset()
 		if err != nil {
 			t.Fatal(err)
 		}
-		run(t, asset)
+		return asset
 	})
-	t.Run("server", func(t *testing.T) { run(t, realDriver(t)) })
+	onDriver("server", func(t *testing.T) Driver { return realDriver(t) })
+}
+
+// versioned is a driver and the version of the scripts to call on it.
+type versioned struct {
+	Driver
+	version int
+}
+
+// either returns what version 1 does where version 2 does something else.
+func (d versioned) either(v1, v2 int64) int64 {
+	if d.version == 1 {
+		return v1
+	}
+	return v2
 }
 
 // realDriver returns a driver of a server of the test's own.
@@ -35,17 +57,14 @@ func realDriver(t *testing.T) *Real {
 // key is one key on one driver, called with one limit.
 type key struct {
 	t      *testing.T
-	driver Driver
+	driver versioned
 	script Script
 	name   string
 	limit  Call // Cost and NowNs are set by each call
 }
 
-func newKey(t *testing.T, d Driver, limit Call) *key {
-	script := WindowV1
-	if limit.Burst > 0 {
-		script = GCRAV1
-	}
+func newKey(t *testing.T, d versioned, limit Call) *key {
+	script := map[bool][]Script{false: {WindowV1, WindowV2}, true: {GCRAV1, GCRAV2}}[limit.Burst > 0][d.version-1]
 	return &key{t, d, script, rand.Text(), limit}
 }
 

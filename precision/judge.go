@@ -2,9 +2,8 @@ package precision
 
 import (
 	"fmt"
+	"math"
 	"strings"
-
-	"github.com/tatami-rate/tatami/emulator"
 )
 
 // Tally counts what the judge saw of one script on one driver.
@@ -20,8 +19,10 @@ type Tally struct {
 	WrongReplies, WrongStates, WrongTTLs int64
 	// Differences counts calls whose outcome is not the native port's.
 	Differences int64
-	// Broken describes the first call that falls short, "" when none does.
-	Broken string
+	// Broken describes the first call that falls short, "" when none does; BrokenAt is
+	// that call's index in its trace.
+	Broken   string
+	BrokenAt int
 }
 
 // Sound tells whether every claim held.
@@ -38,14 +39,14 @@ func (t *Tally) add(u *Tally) {
 	t.WrongTTLs += u.WrongTTLs
 	t.Differences += u.Differences
 	if t.Broken == "" {
-		t.Broken = u.Broken
+		t.Broken, t.BrokenAt = u.Broken, u.BrokenAt
 	}
 }
 
 // Judge holds the outcomes that a driver gave of a trace against the oracle, and
 // against the native port's.
 func Judge(t *Trace, outcomes []Outcome) Tally {
-	j := judge{trace: t}
+	j := judge{trace: t, grid: t.Script.grid()}
 	for i := range t.Calls {
 		j.at = i
 		c, o := &t.Calls[i], &outcomes[i]
@@ -53,10 +54,13 @@ func Judge(t *Trace, outcomes []Outcome) Tally {
 		if o.Status == 1 {
 			j.tally.Admitted++
 		}
-		if t.Script == WindowV1 {
+		switch t.Script {
+		case GCRAV1:
+			j.gcraV1(c, o)
+		case GCRAV2:
+			j.gcraV2(c, o)
+		default:
 			j.window(c, o)
-		} else {
-			j.gcra(c, o)
 		}
 		j.state, j.ttlMs = o.State, t.Native[i].TTLMs
 		if n := &t.Native[i]; o.Err != n.Err || o.Verdict != n.Verdict || o.State != n.State || !o.ttlIs(n.TTLMs) {
@@ -73,6 +77,7 @@ func (o *Outcome) ttlIs(ms int64) bool {
 
 type judge struct {
 	trace *Trace
+	grid  int64
 	at    int
 	tally Tally
 	state State // after the call before this one
@@ -89,6 +94,7 @@ type judge struct {
 func (j *judge) fail(count *int64, format string, args ...any) {
 	*count++
 	if j.tally.Broken == "" {
+		j.tally.BrokenAt = j.at
 		j.tally.Broken = fmt.Sprintf("call %d, %+v: ", j.at, j.trace.Calls[j.at]) + fmt.Sprintf(format, args...)
 	}
 }
@@ -112,10 +118,8 @@ func (j *judge) untouched(o *Outcome) {
 	}
 }
 
-const grid = emulator.Grid
-
-func (j *judge) gcra(c *Call, o *Outcome) {
-	g := NewGCRA(c.Amount, c.PeriodNs, c.Burst, grid)
+func (j *judge) gcraV1(c *Call, o *Outcome) {
+	g := NewGCRA(c.Amount, c.PeriodNs, c.Burst, j.grid)
 	exact := NewGCRA(c.Amount, c.PeriodNs, c.Burst, 1)
 	if j.at > 0 {
 		p := &j.trace.Calls[j.at-1]
@@ -124,7 +128,7 @@ func (j *judge) gcra(c *Call, o *Outcome) {
 		}
 	}
 	now := c.NowNs
-	nowUp := ceilDiv(now, grid) * grid
+	nowUp := ceilDiv(now, j.grid) * j.grid
 	if nowUp+g.Tau() > 1<<61 {
 		j.refused(o, "BADARG gcra_v1: now_ns")
 		return
@@ -153,7 +157,7 @@ func (j *judge) gcra(c *Call, o *Outcome) {
 			j.tatExact = max(j.tatExact, now) + c.Cost*exact.Interval
 		}
 		late := int64(o.State.Value) - tat
-		if !o.State.Exists || o.State.Value%grid != 0 || late < 0 || late >= grid {
+		if !o.State.Exists || o.State.Value%uint64(j.grid) != 0 || late < 0 || late >= j.grid {
 			j.fail(&j.tally.WrongStates, "state %+v, exact tat %d", o.State, tat)
 		}
 		if ttl := TTLMs(o.ResetAfterNs, 60000); !o.ttlIs(ttl) {
@@ -172,10 +176,10 @@ func (j *judge) gcra(c *Call, o *Outcome) {
 		first := g.FirstNs(tatBefore, c.Cost) // the script's own, from the state it has
 		late := first - g.FirstNs(j.tatGrid, c.Cost)
 		j.tally.LatestNs = max(j.tally.LatestNs, late)
-		if late < 0 || late >= grid {
+		if late < 0 || late >= j.grid {
 			j.fail(&j.tally.WrongReplies, "refused until %d, %d ns late", first, late)
 		}
-		if retry := wide(first, now); o.RetryAfterNs != retry || retry < 1 {
+		if retry := j.wide(first, now); o.RetryAfterNs != retry || retry < 1 {
 			j.fail(&j.tally.WrongReplies, "retry_after %d, want %d", o.RetryAfterNs, retry)
 		}
 	default:
@@ -186,11 +190,11 @@ func (j *judge) gcra(c *Call, o *Outcome) {
 	}
 
 	tatAfter := int64(o.State.Value)
-	low, high := g.Remaining(tat, now), g.Remaining(tat, now+grid-1)
+	low, high := g.Remaining(tat, now), g.Remaining(tat, now+j.grid-1)
 	if r := o.Remaining; r < low || r > high || r != g.Remaining(tatAfter, nowUp) {
-		j.fail(&j.tally.WrongReplies, "remaining %d, exact %d now and %d in 255 ns", r, low, high)
+		j.fail(&j.tally.WrongReplies, "remaining %d, exact %d now and %d before the next grid point", r, low, high)
 	}
-	if reset := max(wide(tatAfter, now), 0); o.ResetAfterNs != reset {
+	if reset := max(j.wide(tatAfter, now), 0); o.ResetAfterNs != reset {
 		j.fail(&j.tally.WrongReplies, "reset_after %d, want %d", o.ResetAfterNs, reset)
 	}
 	if reset := max(tat-now, 0); o.ResetAfterNs < reset {
@@ -201,54 +205,93 @@ func (j *judge) gcra(c *Call, o *Outcome) {
 
 // wide is the time from now to an instant on the grid as gcra_v1 gives it: to the
 // nanosecond below 2^53, and above it to the grid point before now, which is later.
-func wide(instant, now int64) int64 {
-	if d := instant - now/grid*grid; d >= 1<<53 {
+func (j *judge) wide(instant, now int64) int64 {
+	if d := instant - now/j.grid*j.grid; d >= 1<<53 {
 		return d
 	}
 	return instant - now
 }
 
-func (j *judge) window(c *Call, o *Outcome) {
-	if c.NowNs >= 1<<62 {
-		j.refused(o, "BADARG window_v1: now_ns")
-		return
+// farNs is where gcra_v2 and window_v2 stop to be exact about waits: 104 days until
+// the key is as good as new. The sum of two doubles is not exact from there on, and
+// they add enough to stay later, at most farMoreNs.
+const farNs, farMoreNs = 1 << 53, 4096
+
+// verdict holds a reply against the exact one.
+func (j *judge) verdict(o *Outcome, want Verdict) {
+	later := int64(0)
+	if max(want.ResetAfterNs, want.RetryAfterNs) >= farNs {
+		later = farMoreNs
 	}
-	w := Window{c.Amount, c.PeriodNs, c.Sliding}
-	want, counts := w.Call(j.state.counts(), c.Cost, c.NowNs)
-	if o.Err != "" {
-		j.fail(&j.tally.WrongReplies, "error %q", o.Err)
-		return
-	}
-	if o.Verdict != want {
+	waits := func(gotNs, wantNs int64) bool { return wantNs <= gotNs && gotNs <= wantNs+later }
+	if o.Status != want.Status || o.Remaining != want.Remaining || want.Status != 0 && o.RetryAfterNs != want.RetryAfterNs ||
+		!waits(o.RetryAfterNs, want.RetryAfterNs) || !waits(o.ResetAfterNs, want.ResetAfterNs) {
 		if o.Status == 1 && want.Status != 1 {
 			j.tally.Early++
 		}
-		j.fail(&j.tally.WrongReplies, "reply %+v, want %+v", o.Verdict, want)
+		if o.Status == 0 {
+			j.tally.LatestNs = max(j.tally.LatestNs, o.RetryAfterNs-want.RetryAfterNs)
+		}
+		j.fail(&j.tally.WrongReplies, "reply %+v %q, want %+v", o.Verdict, o.Err, want)
 	}
-	if want.Status != 1 || c.Cost == 0 {
-		j.untouched(o)
+}
+
+// written holds the state and ttl of an admitted call against the exact ones.
+func (j *judge) written(o *Outcome, state State, resetNs int64) {
+	if o.State != state {
+		j.fail(&j.tally.WrongStates, "state %+v, want %+v", o.State, state)
+	}
+	ttl := TTLMs(resetNs, 60000)
+	if !o.ttlIs(ttl) && (resetNs < farNs || !o.ttlIs(TTLMs(resetNs+farMoreNs, 60000))) {
+		j.fail(&j.tally.WrongTTLs, "ttl %d..%d ms, want %d", o.TTLMs, o.TTLMs+o.TTLSlackMs, ttl)
+	}
+}
+
+func (j *judge) gcraV2(c *Call, o *Outcome) {
+	g := NewGCRA(c.Amount, c.PeriodNs, c.Burst, 1)
+	if c.NowNs > math.MaxInt64-g.Tau() {
+		j.refused(o, "BADARG gcra_v2: now_ns")
+		return
+	}
+	want, tat := g.Call(j.tatExact, c.Cost, c.NowNs)
+	j.verdict(o, want)
+	if want.Status == 1 && c.Cost > 0 {
+		j.written(o, State{true, uint64(tat)}, want.ResetAfterNs)
 	} else {
-		value := uint64(counts.Index)<<32 | uint64(counts.Previous)<<16 | uint64(counts.Current)
-		if o.State != (State{true, value}) {
-			j.fail(&j.tally.WrongStates, "state %+v, want %+v", o.State, counts)
-		}
-		_, left := w.At(counts, c.NowNs)
-		if ttl := TTLMs(left+c.PeriodNs, 60000); !o.ttlIs(ttl) {
-			j.fail(&j.tally.WrongTTLs, "ttl %d..%d ms, want %d", o.TTLMs, o.TTLMs+o.TTLSlackMs, ttl)
-		}
+		j.untouched(o)
+	}
+	j.tatExact = tat
+}
+
+func (j *judge) window(c *Call, o *Outcome) {
+	if c.NowNs >= 1<<62 {
+		j.refused(o, "BADARG "+string(j.trace.Script)+": now_ns")
+		return
+	}
+	w := Window{c.Amount, c.PeriodNs, c.Sliding, j.trace.Script == WindowV2}
+	want, counts := w.Call(j.state.counts(), c.Cost, c.NowNs)
+	j.verdict(o, want)
+	if want.Status == 1 && c.Cost > 0 {
+		_, left, gap := w.At(counts, c.NowNs)
+		j.written(o, newCounts(counts), gap+left+c.PeriodNs)
+	} else {
+		j.untouched(o)
 	}
 	if want.Status == 0 {
 		j.promise(w, c, want.RetryAfterNs)
 	}
 }
 
-// promise checks the wait that a refusal names: the call fits after it, and when
-// fixed not a nanosecond earlier.
+// promise checks the wait that a refusal names: the call fits after it, and not a
+// nanosecond earlier unless the wait is window_v1's bound.
 func (j *judge) promise(w Window, c *Call, retryAfterNs int64) {
+	if retryAfterNs > math.MaxInt64-c.NowNs {
+		return // past every clock
+	}
 	for _, before := range []int64{0, 1} {
-		counts, left := w.At(j.state.counts(), c.NowNs+retryAfterNs-before)
+		counts, left, _ := w.At(j.state.counts(), c.NowNs+retryAfterNs-before)
 		fits := w.Fits(counts, left, c.Cost)
-		if before == 0 && !fits || before == 1 && fits && !w.Sliding {
+		if before == 0 && !fits || before == 1 && fits && (w.Monotone || !w.Sliding) {
 			j.fail(&j.tally.WrongReplies, "retry_after %d: fits %v %d ns before it", retryAfterNs, fits, before)
 		}
 	}

@@ -19,7 +19,7 @@ type Verdict struct {
 //	base = max(tat, now)
 //	admit iff now >= base + cost*interval - tau;  then tat = base + cost*interval
 //
-// With interval*burst <= 2^60 and clocks up to 2^62 nothing overflows.
+// With now + interval*burst below 2^63 nothing overflows.
 type GCRA struct {
 	Interval, Burst int64
 }
@@ -67,26 +67,43 @@ func (g GCRA) Remaining(tat, nowNs int64) int64 {
 type Window struct {
 	Amount, PeriodNs int64
 	Sliding          bool
+	// Monotone is window_v2: a clock behind the stored window, by one window or by a
+	// minute, counts as that window's first instant, and a retry is the earliest
+	// instant. Without it, window_v1: such a clock finds no counts, and a retry is the
+	// first boundary at which the call is sure to fit.
+	Monotone bool
 }
 
-// Counts is a window's state.
+// Counts is a window's state. One that a script wrote has a count above 0; that of a
+// missing key is the zero value.
 type Counts struct {
 	Index             uint32
 	Previous, Current uint16
 }
 
-// At returns the counts as they stand at nowNs, and the time left in the window.
-func (w Window) At(s Counts, nowNs int64) (Counts, int64) {
+// skewNs is how far a clock may be behind a window that is not the next one.
+const skewNs = 60e9
+
+// At returns the counts as they stand at nowNs, the time left in their window, and
+// the gap until that window starts, 0 unless the clock is behind it.
+func (w Window) At(s Counts, nowNs int64) (at Counts, leftNs, gapNs int64) {
 	index := uint32(nowNs / w.PeriodNs)
-	left := w.PeriodNs - nowNs%w.PeriodNs
-	switch index {
-	case s.Index:
-		return s, left
-	case s.Index + 1:
-		return Counts{index, s.Current, 0}, left
-	default:
-		return Counts{Index: index}, left
+	elapsed := nowNs % w.PeriodNs
+	behind := s.Index - index // windows, mod 2^32
+	if w.Monotone && behind > 0 && behind <= 1<<31 && (s.Previous > 0 || s.Current > 0) {
+		high, low := bits.Mul64(uint64(behind), uint64(w.PeriodNs))
+		if behind == 1 || high == 0 && low-uint64(elapsed) <= skewNs {
+			return s, w.PeriodNs, int64(low) - elapsed
+		}
 	}
+	at = Counts{Index: index}
+	switch behind {
+	case 0:
+		at = s
+	case 1<<32 - 1:
+		at.Previous = s.Current
+	}
+	return at, w.PeriodNs - elapsed, 0
 }
 
 // Fits tells whether previous*weight + (current+cost)*period <= amount*period, the
@@ -106,43 +123,68 @@ func (w Window) Fits(s Counts, leftNs, cost int64) bool {
 }
 
 // Call returns the verdict on a call and the state after it. A fresh key's state is
-// the zero value. RetryAfterNs is the published bound of window_v1: the first
-// window boundary at which the call is sure to fit.
+// the zero value.
 func (w Window) Call(stored Counts, cost, nowNs int64) (Verdict, Counts) {
-	s, left := w.At(stored, nowNs)
+	s, left, gap := w.At(stored, nowNs)
 	v := Verdict{Status: 1}
 	switch {
 	case cost > w.Amount:
 		v.Status, v.RetryAfterNs = -1, -1
 	case !w.Fits(s, left, cost):
-		v.Status, v.RetryAfterNs = 0, left
-		if w.Sliding && int64(s.Current)+cost > w.Amount {
-			v.RetryAfterNs = left + w.PeriodNs
-		}
+		v.Status, v.RetryAfterNs = 0, gap+w.retry(s, left, cost)
 	default:
 		s.Current += uint16(cost)
 	}
 	v.Remaining = w.remaining(s, left)
-	v.ResetAfterNs = w.reset(s, left)
+	if reset := w.reset(s, left); reset > 0 {
+		v.ResetAfterNs = gap + reset
+	}
 	if v.Status != 1 || cost == 0 {
 		s = stored // nothing is written
 	}
 	return v, s
 }
 
-// remaining is the largest cost that fits, found by bisection on Fits alone; 0
-// where not even cost 0 does.
+// remaining is the largest cost that fits, 0 where not even cost 0 does:
+// amount - current - ceil(previous*left / period).
 func (w Window) remaining(s Counts, leftNs int64) int64 {
-	low, high := int64(0), w.Amount
-	for low < high {
-		middle := (low + high + 1) / 2
-		if w.Fits(s, leftNs, middle) {
-			low = middle
-		} else {
-			high = middle - 1
+	free := w.Amount - int64(s.Current)
+	if w.Sliding {
+		high, low := bits.Mul64(uint64(s.Previous), uint64(leftNs))
+		carried, rest := bits.Div64(high, low, uint64(w.PeriodNs))
+		if rest > 0 {
+			carried++
 		}
+		free -= int64(carried)
 	}
-	return low
+	return max(free, 0)
+}
+
+// retry is the time from an instant with leftNs left in the window until a call that
+// does not fit there does.
+func (w Window) retry(s Counts, leftNs, cost int64) int64 {
+	free := w.Amount - int64(s.Current) - cost
+	switch {
+	case !w.Sliding:
+		return leftNs // no count is left at the boundary
+	case !w.Monotone && free < 0:
+		return leftNs + w.PeriodNs
+	case !w.Monotone:
+		return leftNs
+	case free < 0:
+		// In this window never; in the next the current count fades as previous.
+		return leftNs + w.PeriodNs - w.faded(s.Current, w.Amount-cost)
+	default:
+		return leftNs - w.faded(s.Previous, free)
+	}
+}
+
+// faded is the longest time left in a window at which a previous count takes no more
+// than free units: count*left <= free*period. free is below count.
+func (w Window) faded(count uint16, free int64) int64 {
+	high, low := bits.Mul64(uint64(free), uint64(w.PeriodNs))
+	left, _ := bits.Div64(high, low, uint64(count))
+	return int64(left)
 }
 
 // reset is the time until no count weighs: the end of this window for the previous

@@ -77,7 +77,7 @@ func TestWindowFitsIsItsDefinition(t *testing.T) {
 	for range 200000 {
 		var c Call
 		windowLimit(rng, &c)
-		w := Window{c.Amount, c.PeriodNs, c.Sliding}
+		w := Window{c.Amount, c.PeriodNs, c.Sliding, false}
 		s := Counts{0, uint16(rng.Uint32()), uint16(rng.Int64N(w.Amount + 1))}
 		left := 1 + rng.Int64N(w.PeriodNs)
 		cost := rng.Int64N(w.Amount + 1)
@@ -98,12 +98,12 @@ func TestWindowFitsIsItsDefinition(t *testing.T) {
 	}
 }
 
-func TestWindowRollsAndPromises(t *testing.T) {
+func TestWindowIsItsDefinition(t *testing.T) {
 	// all small windows, states and clocks
-	for _, sliding := range []bool{false, true} {
+	for _, mode := range []Window{{}, {Sliding: true}, {Monotone: true}, {Sliding: true, Monotone: true}} {
 		for period := int64(1); period <= 4; period++ {
 			for amount := int64(1); amount <= 3; amount++ {
-				w := Window{amount, period, sliding}
+				w := Window{amount, period, mode.Sliding, mode.Monotone}
 				for stored := range uint16(64) {
 					s := Counts{uint32(stored / 16), stored % 4, stored / 4 % 4}
 					for now := range 4 * period {
@@ -119,15 +119,19 @@ func TestWindowRollsAndPromises(t *testing.T) {
 
 func checkWindow(t *testing.T, w Window, s Counts, cost, now int64) {
 	t.Helper()
-	rolled := Counts{Index: uint32(now / w.PeriodNs)}
-	if rolled.Index == s.Index {
+	index := now / w.PeriodNs
+	rolled, left, gap := Counts{Index: uint32(index)}, w.PeriodNs-now%w.PeriodNs, int64(0)
+	switch stored := int64(s.Index); {
+	case stored == index:
 		rolled = s
-	} else if rolled.Index == s.Index+1 {
+	case stored == index-1:
 		rolled.Previous = s.Current
+	case stored > index && w.Monotone && (s.Previous > 0 || s.Current > 0):
+		rolled, left, gap = s, w.PeriodNs, stored*w.PeriodNs-now
 	}
-	at, left := w.At(s, now)
-	if at != rolled || left != w.PeriodNs-now%w.PeriodNs {
-		t.Fatalf("%+v %+v at %d: %+v, %d left", w, s, now, at, left)
+	at, atLeft, atGap := w.At(s, now)
+	if at != rolled || atLeft != left || atGap != gap {
+		t.Fatalf("%+v %+v at %d: %+v, %d left, gap %d", w, s, now, at, atLeft, atGap)
 	}
 	v, after := w.Call(s, cost, now)
 	if fits := w.Fits(at, left, cost); (v.Status == 1) != fits || (v.Status == -1) != (cost > w.Amount) {
@@ -135,43 +139,68 @@ func checkWindow(t *testing.T, w Window, s Counts, cost, now int64) {
 	}
 	written := s
 	if v.Status == 1 && cost > 0 {
+		at.Current += uint16(cost)
 		written = at
-		written.Current += uint16(cost)
 	}
 	if after != written {
 		t.Fatalf("%+v %+v cost %d at %d: state %+v, want %+v", w, s, cost, now, after, written)
 	}
-	if v.Status == 1 && cost > 0 {
-		at = written
+	want := Verdict{Status: v.Status}
+	for w.Fits(at, left, want.Remaining+1) {
+		want.Remaining++
 	}
-	remaining := int64(0)
-	for w.Fits(at, left, remaining+1) {
-		remaining++
-	}
-	if v.Remaining != remaining {
-		t.Fatalf("%+v %+v cost %d at %d: remaining %d, want %d", w, s, cost, now, v.Remaining, remaining)
-	}
-	// reset: from when on, and not before, a fresh key's remaining is there
-	reset := int64(0)
-	for {
-		later, left := w.At(at, now+reset)
-		if w.remaining(later, left) == w.Amount || weightless(w, later) {
-			break
+	// reset: how long until no count weighs at the start of a window
+	if s != at || at.Previous > 0 || at.Current > 0 {
+		for {
+			later, _, _ := w.At(at, now+want.ResetAfterNs)
+			if later.Current == 0 && (later.Previous == 0 || !w.Sliding) {
+				break
+			}
+			want.ResetAfterNs++
 		}
-		reset++
 	}
-	if v.ResetAfterNs != reset {
-		t.Fatalf("%+v %+v cost %d at %d: reset %d, want %d", w, s, cost, now, v.ResetAfterNs, reset)
+	fits := func(after int64) bool {
+		later, left, _ := w.At(s, now+after)
+		return w.Fits(later, left, cost)
 	}
-	if v.Status == 0 {
-		later, left := w.At(s, now+v.RetryAfterNs)
-		if !w.Fits(later, left, cost) {
-			t.Fatalf("%+v %+v cost %d at %d: retry %d is too short", w, s, cost, now, v.RetryAfterNs)
+	switch {
+	case v.Status == -1:
+		want.RetryAfterNs = -1
+	case v.Status == 0 && (w.Monotone || !w.Sliding): // the earliest instant
+		for !fits(want.RetryAfterNs) {
+			want.RetryAfterNs++
 		}
+	case v.Status == 0: // the first boundary at which it fits however the counts stand
+		for !fits(want.RetryAfterNs) || (now+want.RetryAfterNs)%w.PeriodNs > 0 {
+			want.RetryAfterNs++
+		}
+	}
+	if v != want {
+		t.Fatalf("%+v %+v cost %d at %d: %+v, want %+v", w, s, cost, now, v, want)
 	}
 }
 
-// weightless tells whether no count weighs at the start of a window.
-func weightless(w Window, s Counts) bool {
-	return s.Current == 0 && (s.Previous == 0 || !w.Sliding)
+// How far behind a clock may be.
+func TestWindowGapIsBounded(t *testing.T) {
+	s := Counts{1000, 3, 4}
+	for _, test := range []struct{ period, now, gap int64 }{
+		{1000e9, 999e12, 1000e9}, // the window before, however long
+		{1 << 52, 999 << 52, 1 << 52},
+		{30e9, 998 * 30e9, 60e9}, // a minute
+		{30e9, 998*30e9 - 1, 0},
+		{1e9, 940e9, 60e9},
+		{1e9, 940e9 - 1, 0},
+		{1, 0, 1000},
+		{1 << 52, 998 << 52, 0},
+	} {
+		w := Window{10, test.period, true, true}
+		want, wantLeft := s, test.period
+		if test.gap == 0 {
+			want, wantLeft = Counts{Index: uint32(test.now / test.period)}, test.period-test.now%test.period
+		}
+		at, left, gap := w.At(s, test.now)
+		if at != want || left != wantLeft || gap != test.gap {
+			t.Errorf("%+v: %+v, %d left, gap %d", test, at, left, gap)
+		}
+	}
 }

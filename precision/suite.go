@@ -14,55 +14,66 @@ import (
 var Scripts = []struct {
 	Script  Script
 	BoundNs int64
-}{{GCRAV1, grid - 1}, {WindowV1, 0}}
+}{{GCRAV1, grid - 1}, {GCRAV2, 0}, {WindowV1, 0}, {WindowV2, 0}}
 
 // Options say how much the suite does.
 type Options struct {
 	Seed uint64
-	// Cases is how many decisions of each script a driver makes on generated traces;
-	// the saturated streams of gcra_v1 come on top.
-	Cases func(Driver) int
+	// Load is how much a driver does of a script.
+	Load func(Driver, Script) Load
 	// Made is told of decisions as they are made, from several goroutines.
 	Made func(n int)
+}
+
+// Load is how much of one script a driver plays.
+type Load struct {
+	// Decisions on generated traces, rounded up to whole ones.
+	Decisions int
+	// Streams is how many saturated streams of a gcra script come on top, each with a
+	// residue of its own.
+	Streams int
 }
 
 // Total is how many decisions Run makes on a driver.
 func (o Options) Total(d Driver) int {
 	total := 0
 	for _, s := range Scripts {
-		for i := range o.traces(d, s.Script) {
-			total += traceLength(s.Script, i)
+		load := o.load(d, s.Script)
+		for i := range load.traces() {
+			total += traceLength(i, load.Streams)
 		}
 	}
 	return total
 }
 
-// traces is how many traces of a script a driver plays.
-func (o Options) traces(d Driver, script Script) int {
-	return streams(script) + (o.Cases(d)+traceCalls-1)/traceCalls
-}
-
-// streams is how many saturated streams come first.
-func streams(script Script) int {
-	if script == GCRAV1 {
-		return len(saturatedResidues)
+// load is the load of a driver with no more streams than there are.
+func (o Options) load(d Driver, script Script) Load {
+	load := o.Load(d, script)
+	load.Streams = min(load.Streams, len(saturatedResidues))
+	if script.isWindow() {
+		load.Streams = 0
 	}
-	return 0
+	return load
 }
 
-func traceLength(script Script, index int) int {
-	if index < streams(script) {
+// traces is how many traces that makes, the streams first.
+func (l Load) traces() int {
+	return l.Streams + (l.Decisions+traceCalls-1)/traceCalls
+}
+
+func traceLength(index, streams int) int {
+	if index < streams {
 		return saturatedAdmissions + saturatedAdmissions/16
 	}
 	return traceCalls
 }
 
 // trace makes the trace with this index: the saturated streams first.
-func (o Options) trace(script Script, index int) *Trace {
-	if index < streams(script) {
-		return NewSaturated(saturatedResidues[index])
+func (o Options) trace(script Script, index, streams int) *Trace {
+	if index < streams {
+		return NewSaturated(script, saturatedResidues[index])
 	}
-	return NewTrace(script, o.Seed, index-streams(script))
+	return NewTrace(script, o.Seed, index-streams)
 }
 
 // Row is what came of one script on one driver.
@@ -71,6 +82,8 @@ type Row struct {
 	Driver  string
 	BoundNs int64
 	Tally
+	// Smallest is the smallest trace that shows what is broken, nil when nothing is.
+	Smallest *Trace
 	// Playing is the time that the driver took for the decisions, reading back what
 	// each left in the key included.
 	Playing time.Duration
@@ -100,8 +113,9 @@ func Run(o Options, drivers []Driver) ([]Row, error) {
 
 func (o Options) run(script Script, driver Driver) (Row, error) {
 	row := Row{Script: script, Driver: driver.Name()}
-	for index := range o.traces(driver, script) {
-		t := o.trace(script, index)
+	load := o.load(driver, script)
+	for index := range load.traces() {
+		t := o.trace(script, index, load.Streams)
 		outcomes := make([]Outcome, len(t.Calls))
 		key := fmt.Sprintf("%s:%d", script, index)
 		began := time.Now()
@@ -111,7 +125,11 @@ func (o Options) run(script Script, driver Driver) (Row, error) {
 			return row, fmt.Errorf("trace %d: %w", index, err)
 		}
 		tally := Judge(t, outcomes)
-		if !tally.Sound() {
+		if !tally.Sound() && row.Smallest == nil {
+			var broken string
+			if row.Smallest, broken = Shrink(driver, t); broken != "" {
+				tally.Broken = broken // else it did not break again
+			}
 			tally.Broken = fmt.Sprintf("trace %d, %s", index, tally.Broken)
 		}
 		row.Tally.add(&tally)
@@ -144,7 +162,8 @@ func WriteTable(out io.Writer, rows []Row) error {
 	}
 	for _, r := range rows {
 		if !r.Sound() {
-			fmt.Fprintf(out, "\nBROKEN: %s on %s: %s\n", r.Script, r.Driver, r.Broken)
+			fmt.Fprintf(out, "\nBROKEN: %s on %s: %s\nthe smallest trace that shows it: make replay TRACE='%s'\n",
+				r.Script, r.Driver, r.Broken, r.Smallest)
 		}
 	}
 	return nil

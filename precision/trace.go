@@ -1,9 +1,8 @@
 package precision
 
 import (
+	"math"
 	"math/rand/v2"
-
-	"github.com/tatami-rate/tatami/emulator"
 )
 
 // Trace is a list of calls on one key, with what the native port says of each. It is
@@ -20,13 +19,27 @@ const traceCalls = 2000
 // NewTrace returns the trace of a script with this seed and index. Styles take turns
 // with the index, so that any run of a few dozen indexes has them all.
 func NewTrace(script Script, seed uint64, index int) *Trace {
-	// The constants keep the two scripts' and the indexes' streams apart.
-	rng := rand.New(rand.NewPCG(seed, uint64(index)*2+uint64(len(script)%2)))
-	t := &Trace{Script: script}
-	if script == WindowV1 {
+	t := &Trace{}
+	t.remake(script, seed, index)
+	return t
+}
+
+// remake makes t the trace with this seed and index, in the room that it has.
+func (t *Trace) remake(script Script, seed uint64, index int) {
+	t.Script, t.Calls, t.Native = script, t.Calls[:0], t.Native[:0]
+	rng := rand.New(rand.NewPCG(seed, uint64(index)))
+	if script.isWindow() {
 		t.window(rng, index)
 	} else {
 		t.gcra(rng, index)
+	}
+}
+
+// NewTraceOf returns the trace of these calls on one key.
+func NewTraceOf(script Script, calls []Call) *Trace {
+	t, k := &Trace{Script: script}, &nativeKey{}
+	for _, c := range calls {
+		t.add(k, c)
 	}
 	return t
 }
@@ -45,18 +58,18 @@ var saturatedResidues = []int64{1, 76, 127, 128, 182, 255}
 // saturatedAdmissions is how many admissions a saturated stream has.
 const saturatedAdmissions = 100000
 
-// NewSaturated returns a stream of gcra_v1 that is asked again as soon as it can
+// NewSaturated returns a stream of a gcra script that is asked again as soon as it can
 // admit: each call comes at the first instant of the script's own, and before every
 // 16th stands one a nanosecond earlier, which must be refused. This is where errors
 // that lean to one side add up.
-func NewSaturated(residue int64) *Trace {
-	t := &Trace{Script: GCRAV1}
+func NewSaturated(script Script, residue int64) *Trace {
+	t := &Trace{Script: script}
 	interval := 1024 + residue
 	c := Call{Amount: 1, PeriodNs: interval, Burst: 4, Cost: 1, NowNs: 1_780_000_000_123_456_789}
 	k := &nativeKey{}
-	limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, emulator.Grid)
+	limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.grid())
 	for admitted := 0; admitted < saturatedAdmissions; admitted++ {
-		first := limit.FirstNs(int64(k.tat), c.Cost)
+		first := limit.FirstNs(k.tatNs(script), c.Cost)
 		if admitted%16 == 15 {
 			c.NowNs = max(c.NowNs, first-1)
 			t.add(k, c)
@@ -67,9 +80,32 @@ func NewSaturated(residue int64) *Trace {
 	return t
 }
 
-// starts are instants near which doubles change: the ends of the range in which they
-// are 256 apart, and 2^53.
-var starts = []int64{0, 1 << 53, 1 << 60, 1 << 61}
+// NewFading returns a stream of a window script that is asked again as soon as one
+// more unit of the window before has faded: its counts are one below amount, a call
+// comes 1 ns before each such instant and one at it, fades times. The longer the
+// period and the larger amount, the further are the products past 2^53.
+func NewFading(script Script, amount, periodNs int64, fades int) *Trace {
+	t := &Trace{Script: script}
+	c := Call{Amount: amount, PeriodNs: periodNs, Sliding: true, Cost: amount - 1}
+	c.NowNs = 1_780_000_000_000_000_000 / periodNs * periodNs
+	k := &nativeKey{}
+	t.add(k, c)
+	w := Window{c.Amount, c.PeriodNs, c.Sliding, script == WindowV2}
+	c.NowNs += periodNs
+	for range fades {
+		counts, left, _ := w.At(k.state(script).counts(), c.NowNs)
+		c.Cost = w.remaining(counts, left) + 1
+		c.NowNs += w.turn(counts, left, c.Cost) - 1
+		t.add(k, c)
+		c.NowNs++
+		t.add(k, c)
+	}
+	return t
+}
+
+// starts are instants near which doubles change: where they become 2 apart, 256 and
+// 512; and the end of gcra_v2's clock.
+var starts = []int64{0, 1 << 53, 1 << 60, 1 << 61, math.MaxInt64}
 
 // start picks an instant at which a trace begins: today's clocks, any clock below
 // limit, the neighbourhood of the starts, the edges of seconds.
@@ -81,12 +117,16 @@ func start(rng *rand.Rand, limit int64) int64 {
 	case 1:
 		now = rng.Int64N(limit)
 	case 2:
-		now = starts[rng.IntN(len(starts))] + rng.Int64N(4097) - 2048
+		now = starts[rng.IntN(len(starts))]
+		now += min(rng.Int64N(4097)-2048, math.MaxInt64-now)
 	default:
 		now = rng.Int64N(limit/1e9)*1e9 + rng.Int64N(5) - 2
 	}
 	return min(max(now, 0), limit-1)
 }
+
+// tatNs is the TAT that the key holds, 0 without one.
+func (k *nativeKey) tatNs(script Script) int64 { return int64(k.state(script).Value) }
 
 // magnitude picks a whole number from 1 to limit, every power of two alike.
 func magnitude(rng *rand.Rand, limit int64) int64 {
@@ -133,7 +173,11 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 	style := index % gcraStyles
 	var c Call
 	gcraLimit(rng, &c)
-	c.NowNs = start(rng, 1<<61)
+	end := int64(1 << 61)
+	if t.Script == GCRAV2 {
+		end = math.MaxInt64
+	}
+	c.NowNs = start(rng, end)
 	k := &nativeKey{}
 	var last *Outcome
 	for range traceCalls {
@@ -147,7 +191,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 		case 1:
 			c.Cost = rng.Int64N(c.Burst + 2)
 		}
-		limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, emulator.Grid)
+		limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, t.Script.grid())
 		step := int64(0)
 		switch style {
 		case asked, changing:
@@ -159,7 +203,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 				}
 			}
 		case edges:
-			first := limit.FirstNs(int64(k.tat), min(c.Cost, c.Burst))
+			first := limit.FirstNs(k.tatNs(t.Script), min(c.Cost, c.Burst))
 			step = first - c.NowNs + rng.Int64N(515) - 257
 			if rng.IntN(2) == 0 {
 				step = first - c.NowNs + rng.Int64N(3) - 1
@@ -173,13 +217,13 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 		case backwards:
 			step = rng.Int64N(2*limit.Interval + 1)
 			if rng.IntN(20) == 0 {
-				step = -magnitude(rng, c.NowNs+1)
+				step = -magnitude(rng, max(c.NowNs, 1))
 			}
 		}
 		if style != backwards {
 			step = max(step, 0)
 		}
-		if c.NowNs+step > 1<<61 || c.NowNs+step < 0 {
+		if step > end-c.NowNs || c.NowNs+step < 0 {
 			step = 0
 		}
 		c.NowNs += step
@@ -218,9 +262,8 @@ func (t *Trace) window(rng *rand.Rand, index int) {
 		if style == changing && rng.IntN(50) == 0 {
 			windowLimit(rng, &c)
 		}
-		w := Window{c.Amount, c.PeriodNs, c.Sliding}
-		stored := Counts{uint32(k.window.Index), uint16(k.window.Previous), uint16(k.window.Current)}
-		counts, left := w.At(stored, c.NowNs)
+		w := Window{c.Amount, c.PeriodNs, c.Sliding, t.Script == WindowV2}
+		counts, left, _ := w.At(k.state(t.Script).counts(), c.NowNs)
 		c.Cost = 1 + rng.Int64N(c.Amount)/(1+rng.Int64N(20))
 		switch rng.IntN(10) {
 		case 0:
@@ -242,11 +285,15 @@ func (t *Trace) window(rng *rand.Rand, index int) {
 			step = rng.Int64N(3 * c.PeriodNs)
 		}
 		if style == backwards && rng.IntN(20) == 0 {
-			step = -magnitude(rng, c.NowNs+1)
+			// within a few windows as often as anywhere
+			step = -rng.Int64N(min(3*c.PeriodNs, c.NowNs) + 1)
+			if rng.IntN(2) == 0 {
+				step = -magnitude(rng, max(c.NowNs, 1))
+			}
 		} else {
 			step = max(step, 0)
 		}
-		if c.NowNs > 1<<62-step || c.NowNs+step < 0 {
+		if step > 1<<62-c.NowNs || c.NowNs+step < 0 {
 			step = 0
 		}
 		c.NowNs += step

@@ -1,0 +1,73 @@
+// Command vectors writes the files vectors/<script>.json, from a run on a redis-server
+// that it starts, with every answer held against exact integers. `go generate ./vectors`
+// runs it. It writes nothing when an answer is beyond what its script claims, or when
+// the emulator answers otherwise.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/precision"
+	"github.com/tatami-rate/tatami/precision/servers"
+	"github.com/tatami-rate/tatami/precision/vector"
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "vectors:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	server, err := servers.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer server.Stop()
+	client := server.Client()
+	defer client.Close()
+	texts := map[string][]byte{}
+	var files []*vector.File
+	for _, s := range precision.Scripts {
+		file, text, err := write(ctx, s.Script, client, false)
+		if err != nil {
+			return fmt.Errorf("%s: %w", server.Name, err)
+		}
+		_, emulated, err := write(ctx, s.Script, emulator.New(), true)
+		if err != nil {
+			return fmt.Errorf("emulator: %w", err)
+		}
+		if !bytes.Equal(text, emulated) {
+			return fmt.Errorf("%s: the emulator answers otherwise than %s", s.Script, server.Name)
+		}
+		texts[file.Script+".json"] = text
+		files = append(files, file)
+	}
+	if unused := vector.Unused(files); unused != nil {
+		return fmt.Errorf("flags that no test has: %q", unused)
+	}
+	for name, text := range texts {
+		err = errors.Join(err, os.WriteFile(name, text, 0o644))
+	}
+	return err
+}
+
+// write makes the file of a script and its text.
+func write(ctx context.Context, script precision.Script, server vector.Server, still bool) (*vector.File, []byte, error) {
+	port, err := vector.NewServerPort(ctx, server, vector.Text(script), "vector")
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := vector.Make(script, port, still)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := file.Text()
+	return file, text, err
+}

@@ -1,0 +1,30 @@
+package controls
+
+import "github.com/tatami-rate/tatami/precision"
+
+// epochNs is today's clock on a whole second, where windows of 1 s begin; it is on the
+// grid of today's doubles.
+const epochNs = 1_780_000_080 * int64(1e9)
+
+// every is the same call n times, gapNs apart.
+func every(c precision.Call, n int, gapNs int64) []precision.Call {
+	calls := make([]precision.Call, n)
+	for i := range calls {
+		calls[i] = c
+		calls[i].NowNs = epochNs + int64(i)*gapNs
+	}
+	return calls
+}
+
+// straddling is two callers whose clocks are 2 ms apart and stand on both sides of a
+// window's boundary, n calls each in turn, 1 us after each other.
+func straddling(c precision.Call, n int) []precision.Call {
+	var calls []precision.Call
+	for i := range int64(n) {
+		for _, aheadNs := range []int64{1e6, -1e6} {
+			c.NowNs = epochNs + aheadNs + i*1000
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}

@@ -1,0 +1,85 @@
+package controls
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/precision/vector"
+	"github.com/tatami-rate/tatami/vectors"
+)
+
+// flagOf is the flag of the vectors that names a control's fault.
+var flagOf = map[string]string{
+	"TAT rounded to nearest, interval 1100 ns":     "NearestRounding",
+	"TAT rounded to nearest, interval 100 ns":      "NearestRounding",
+	"state through tostring, 14 digits":            "Digits14",
+	"interval floored":                             "FlooredInterval",
+	"ttl floored to seconds":                       "ShortTTL",
+	"ttl forgets the cost":                         "TTLWithoutCost",
+	"burst off by one":                             "BurstOffByOne",
+	"refill floored on each call":                  "LostRefill",
+	"% for fmod in the window's index":             "InexactModulo",
+	"window's test with rounded products":          "RoundedProducts",
+	"refused calls are charged":                    "ChargedRefusal",
+	"retry rounded down to ms":                     "CoarseRetry",
+	"a clock behind resets the window (window_v1)": "ClockBackwards",
+}
+
+// Every control fails a vector whose flag names its fault.
+func TestVectorsRejectEveryControl(t *testing.T) {
+	controls := list()
+	for _, c := range controls {
+		t.Run(c.fault, func(t *testing.T) {
+			flag, ok := flagOf[c.fault]
+			if !ok {
+				t.Fatal("no flag is named for this control")
+			}
+			source, err := c.source()
+			if err != nil {
+				t.Fatal(err)
+			}
+			port, err := vector.NewServerPort(t.Context(), emulator.New(), source, "control")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := vectors.Files.ReadFile(string(c.script) + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := vector.Read(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			played, failed := 0, 0
+			try := func(flags []string, play func([]string, vector.Port) error, argv []string) {
+				if !slices.Contains(flags, flag) {
+					return
+				}
+				played++
+				err := play(argv, port)
+				if errors.Is(err, vector.ErrDiffers) {
+					failed++
+				} else if err != nil {
+					t.Error(err)
+				}
+			}
+			for _, g := range f.Groups {
+				for _, test := range g.Tests {
+					try(test.Flags, test.Play, g.Argv)
+				}
+				for _, stream := range g.Streams {
+					try(stream.Flags, stream.Play, g.Argv)
+				}
+			}
+			if failed == 0 {
+				t.Errorf("all %d vectors with the flag %s pass", played, flag)
+			}
+			t.Logf("%s: %d of %d fail", flag, failed, played)
+		})
+	}
+	if len(flagOf) != len(controls) {
+		t.Errorf("%d flags are named for %d controls", len(flagOf), len(controls))
+	}
+}

@@ -1,0 +1,57 @@
+package precision
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Long judges native decisions by the billion: traces 0, 1, 2, ... of each script, on
+// all processors. Besides the rows it returns a hash of every outcome, which depends
+// on the seed and the number of decisions alone: two machines that agree on it have
+// made the same decisions.
+func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
+	var rows []Row
+	hash := uint64(0)
+	for _, s := range Scripts {
+		began := time.Now()
+		row := Row{Script: s.Script, Driver: NewNative().Name(), BoundNs: s.BoundNs}
+		traces := int64(decisions/len(Scripts)+traceCalls-1) / traceCalls
+		var next atomic.Int64
+		var mu sync.Mutex
+		var workers sync.WaitGroup
+		for range runtime.GOMAXPROCS(0) {
+			workers.Go(func() {
+				t := &Trace{}
+				for index := next.Add(1) - 1; index < traces; index = next.Add(1) - 1 {
+					t.remake(s.Script, seed, int(index))
+					tally := Judge(t, t.Native)
+					h := t.hash()
+					mu.Lock()
+					row.Tally.add(&tally)
+					hash += h // in any order
+					mu.Unlock()
+					made(len(t.Calls))
+				}
+			})
+		}
+		workers.Wait()
+		row.Playing = time.Since(began)
+		rows = append(rows, row)
+	}
+	return rows, hash
+}
+
+// hash is that of FNV-1a, of the numbers of each outcome in place of bytes.
+func (t *Trace) hash() uint64 {
+	h := uint64(14695981039346656037)
+	for i := range t.Native {
+		o := &t.Native[i]
+		for _, n := range [...]uint64{uint64(o.Status), uint64(o.Remaining), uint64(o.RetryAfterNs),
+			uint64(o.ResetAfterNs), o.State.Value, uint64(o.TTLMs), uint64(len(o.Err))} {
+			h = (h ^ n) * 1099511628211
+		}
+	}
+	return h
+}

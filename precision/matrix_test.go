@@ -1,0 +1,329 @@
+package precision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tatami-rate/tatami/lua"
+	"github.com/tatami-rate/tatami/precision/servers"
+)
+
+// Each image of the matrix answers what the native port and the emulator answer, to
+// the last digit and letter.
+func TestMatrix(t *testing.T) {
+	images := servers.Images()
+	if len(images) == 0 {
+		t.Skip("skipped: IMAGES=none")
+	}
+	for _, image := range images {
+		t.Run(image, func(t *testing.T) {
+			real := imageDriver(t, image)
+			t.Run("sums", func(t *testing.T) { testSums(t, real) })
+			t.Run("traces", func(t *testing.T) { testTraces(t, real) })
+			if isFrom7(real) {
+				t.Run("read-only", func(t *testing.T) { testReadOnly(t, real) })
+			}
+			t.Run("errors", func(t *testing.T) { testErrors(t, real) })
+			t.Run("server clock", func(t *testing.T) { testServerClock(t, real) })
+			t.Run("replica", func(t *testing.T) { testReplica(t, real) })
+		})
+	}
+}
+
+// imageDriver returns a driver of a container of the test's own.
+func imageDriver(t *testing.T, image string) *Real {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may be pulled
+	defer cancel()
+	server, err := servers.StartImage(ctx, image)
+	if errors.Is(err, servers.ErrNoDocker) && !servers.Required() {
+		t.Skipf("skipped: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	t.Log(server.Name)
+	real, err := NewReal(ctx, server, "test:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = real.Close() })
+	return real
+}
+
+// The server names each script as lua.sum does.
+func testSums(t *testing.T, real *Real) {
+	for _, s := range Scripts {
+		line := fmt.Sprintf("\n%s %s ", s.Script, real.shas[s.Script])
+		if !strings.Contains(lua.Sum, line) {
+			t.Errorf("SCRIPT LOAD answers%sand lua.sum has no such line", line)
+		}
+	}
+}
+
+// Every trace is played on a key that stays, and on one that is moved by DUMP and
+// RESTORE; the judge compares both with the native port, and with the oracle.
+func testTraces(t *testing.T, real *Real) {
+	const traces = 6 // each style once
+	for _, s := range Scripts {
+		for index := range traces {
+			trace := NewTrace(s.Script, 1, index)
+			outcomes := make([]Outcome, len(trace.Calls))
+			for _, driver := range []Driver{real, Restored{real}} {
+				key := fmt.Sprintf("%T %s %d", driver, s.Script, index)
+				if err := driver.Play(s.Script, key, trace.Calls, outcomes); err != nil {
+					t.Fatalf("%s: %v", key, err)
+				}
+				if err := driver.Forget(key); err != nil {
+					t.Fatal(err)
+				}
+				if tally := Judge(trace, outcomes); !tally.Sound() {
+					t.Errorf("%s: %s", key, tally.Broken)
+				}
+			}
+		}
+	}
+}
+
+// matrixLimit serves every script: 10 a second, a burst of 10.
+func matrixLimit(cost, nowNs int64) Call {
+	return Call{Amount: 10, PeriodNs: second, Burst: 10, Sliding: true, Cost: cost, NowNs: nowNs}
+}
+
+// A call of cost 0 answers the same through EVALSHA_RO; another is refused there and
+// writes nothing.
+func testReadOnly(t *testing.T, real *Real) {
+	ctx := t.Context()
+	asset, err := NewAsset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Scripts {
+		key := real.prefix + "read-only " + string(s.Script)
+		for used := range int64(11) {
+			nowNs := epoch + used*ms + 123
+			args := matrixLimit(0, nowNs).appendArgs(nil, s.Script)
+			sha := real.shas[s.Script]
+			got := show(real.client.EvalShaRO(ctx, sha, []string{key}, args...))
+			want := show(asset.redis.EvalShaRO(ctx, sha, []string{key}, args...))
+			if same := show(real.client.EvalSha(ctx, sha, []string{key}, args...)); got != want || got != same {
+				t.Errorf("%s after %d: EVALSHA_RO %s, EVALSHA %s, emulator %s", s.Script, used, got, same, want)
+			}
+
+			args = matrixLimit(1, nowNs).appendArgs(nil, s.Script)
+			before := show(real.client.Dump(ctx, key))
+			err := real.client.EvalShaRO(ctx, sha, []string{key}, args...).Err()
+			if used < 10 && (err == nil || !strings.HasPrefix(err.Error(), "ERR Write commands are not allowed from read-only scripts")) {
+				t.Errorf("%s with cost 1 through EVALSHA_RO: %v", s.Script, err)
+			}
+			if after := show(real.client.Dump(ctx, key)); after != before {
+				t.Errorf("%s wrote through EVALSHA_RO: %q became %q", s.Script, before, after)
+			}
+			for _, r := range []redis.Scripter{real.client, asset.redis} {
+				if err := r.EvalSha(ctx, sha, []string{key}, args...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// isFrom7 tells whether a server has what Redis 7.0 brought: EVALSHA_RO, and in
+// scripts the errors of commands as a client sees them.
+func isFrom7(real *Real) bool {
+	major := 0
+	n, _ := fmt.Sscanf(real.Name(), "redis %d.", &major)
+	return n == 0 || major >= 7 // valkey began after it
+}
+
+// clockSlot is where now_ns stands in ARGV.
+const clockSlot = 4
+
+// hostile are tried in every argument.
+var hostile = []string{"", " ", "0", "-0", "-1", "-9007199254740992", "nan", "inf", "-inf", "1e400", "1e3", "0x10", "010",
+	" 10 ", "1_000", "10abc", "1.5", "9007199254740993", "4503599627370497", "99999999999999999999", "sliding", "10\x00"}
+
+// held are texts that a key may hold, the states of the scripts among them.
+var held = []string{"hello", "", "nan", "inf", "-1", "1e400", "0x10", " 5 ", "01", "5\x00", strings.Repeat("1", 10000),
+	"0", "1780000080500000000", "1780000080500000001", "2305843009213693953", "12345678", "\x01\xb9\x6c\xc0\x00\x05\x00\x07"}
+
+// A hostile argument or state gets the emulator's answer to the letter, and a call
+// that is not admitted leaves the key as it was. The key starts without an expiry, so
+// that one which is set or moved shows, whatever the time.
+func testErrors(t *testing.T, real *Real) {
+	asset, err := NewAsset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := real.prefix + "hostile"
+	errorReplies := 0
+	try := func(script Script, prepare []any, args []any) {
+		t.Helper()
+		var seen []string
+		for _, r := range []scripter{real.client, asset.redis} {
+			ctx := t.Context()
+			for _, command := range [][]any{{"DEL", key}, prepare} {
+				if err := r.Do(ctx, command...).Err(); err != nil {
+					t.Fatalf("%q: %v", command, err)
+				}
+			}
+			before := keyText(r, key)
+			cmd := r.EvalSha(ctx, real.shas[script], []string{key}, args...)
+			after := keyText(r, key)
+			if reply, err := cmd.Int64Slice(); after != before && (err != nil || reply[0] != 1) {
+				t.Errorf("%s %.60q on %.60q: %s, and the key became %.60q", script, args, before, show(cmd), after)
+			}
+			if cmd.Err() != nil {
+				errorReplies++
+			}
+			seen = append(seen, show(cmd)+" "+after)
+		}
+		if seen[0] != seen[1] {
+			t.Errorf("%s %.60q after %.60q:\n  server %.300s\nemulator %.300s", script, args, prepare, seen[0], seen[1])
+		}
+	}
+	for _, s := range Scripts {
+		good := matrixLimit(1, epoch).appendArgs(nil, s.Script)
+		absent := []any{"DEL", key}
+		used := []any{"SET", key, "1780000080500000000"}
+		if s.Script.isWindow() {
+			used[2] = "\x00\x00\x00\x00\x00\x05\x00\x07"
+		}
+		for slot := range good {
+			for _, text := range hostile {
+				if slot == clockSlot && text == "" {
+					continue // the server's clock: testServerClock
+				}
+				args := slices.Clone(good)
+				args[slot] = text
+				try(s.Script, absent, args)
+				try(s.Script, used, args)
+			}
+			if slot < clockSlot {
+				try(s.Script, used, good[:slot])
+			}
+		}
+		try(s.Script, used, append(slices.Clone(good), "1"))
+		for _, cost := range []int64{0, 1, 11} {
+			args := matrixLimit(cost, epoch).appendArgs(nil, s.Script)
+			for _, text := range held {
+				try(s.Script, []any{"SET", key, text}, args)
+			}
+			try(s.Script, []any{"RPUSH", key, "a"}, args)
+		}
+	}
+	if errorReplies == 0 {
+		t.Error("no error reply among them")
+	}
+}
+
+type scripter interface {
+	redis.Scripter
+	Do(ctx context.Context, args ...any) *redis.Cmd
+}
+
+// keyText is the key's type, its text, and whether it has an expiry.
+func keyText(r scripter, key string) string {
+	ctx := context.Background()
+	ttl := "expires"
+	if left, err := r.Do(ctx, "PTTL", key).Int64(); err != nil || left < 0 {
+		ttl = fmt.Sprint(left, err)
+	}
+	return show(r.Do(ctx, "TYPE", key)) + " " + show(r.Do(ctx, "GET", key)) + " " + ttl
+}
+
+// show is a reply as text.
+func show(cmd redis.Cmder) string {
+	if err := cmd.Err(); err != nil {
+		return "error " + err.Error()
+	}
+	switch cmd := cmd.(type) {
+	case *redis.Cmd:
+		return fmt.Sprintf("%q", fmt.Sprint(cmd.Val()))
+	case *redis.StringCmd:
+		return fmt.Sprintf("%q", cmd.Val())
+	}
+	return cmd.String()
+}
+
+// Without now_ns, or with an empty one, the server's own clock counts: a new key is
+// admitted, and its state is of the server's now.
+func testServerClock(t *testing.T, real *Real) {
+	ctx := t.Context()
+	for _, s := range Scripts {
+		args := matrixLimit(1, 0).appendArgs(nil, s.Script)
+		for i, args := range [][]any{args[:clockSlot], append(args[:clockSlot:clockSlot], "")} {
+			key := fmt.Sprintf("%sclock %s %d", real.prefix, s.Script, i)
+			// In a transaction, where no server's TIME goes back.
+			pipe := real.client.TxPipeline()
+			began := pipe.Time(ctx)
+			eval := pipe.EvalSha(ctx, real.shas[s.Script], []string{key}, args...)
+			get := pipe.Get(ctx, key)
+			ended := pipe.Time(ctx)
+			if _, err := pipe.Exec(ctx); err != nil {
+				t.Fatalf("%s: %v", s.Script, err)
+			}
+			reply, err := eval.Int64Slice()
+			if err != nil || !slices.Equal(reply[:3], []int64{1, 9, 0}) {
+				t.Fatalf("%s: %v, %v", s.Script, reply, err)
+			}
+			// The same call with the clock as a caller's falls between two that surround it.
+			text, before, after := get.Val(), began.Val().UnixNano(), ended.Val().UnixNano()
+			state, ok := parseState(s.Script, text)
+			low, high := clockState(s.Script, before), clockState(s.Script, after)
+			if !ok || state.Value < low || state.Value > high {
+				t.Errorf("%s: state %q at %d .. %d, want %d .. %d", s.Script, text, before, after, low, high)
+			}
+		}
+	}
+}
+
+// clockState is the state that the first call of matrixLimit leaves at nowNs.
+func clockState(script Script, nowNs int64) uint64 {
+	call := matrixLimit(1, nowNs)
+	return (&nativeKey{}).call(script, &call).State.Value
+}
+
+// On a replica a look is answered, and a call that would write gets the server's
+// READONLY and writes nothing.
+func testReplica(t *testing.T, real *Real) {
+	ctx := t.Context()
+	for _, s := range Scripts {
+		args := matrixLimit(1, epoch).appendArgs(nil, s.Script)
+		if err := real.client.EvalSha(ctx, real.shas[s.Script], []string{string(s.Script)}, args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The master does not exist: the server keeps its data and is a replica at once.
+	if err := real.client.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	defer real.client.Do(context.Background(), "REPLICAOF", "NO", "ONE")
+	for _, s := range Scripts {
+		key := string(s.Script)
+		before := show(real.client.Dump(ctx, key))
+		look, err := real.client.EvalSha(ctx, real.shas[s.Script], []string{key}, matrixLimit(0, epoch).appendArgs(nil, s.Script)...).Int64Slice()
+		if err != nil || look[0] != 1 || look[1] != 9 {
+			t.Errorf("%s with cost 0: %v, %v", s.Script, look, err)
+		}
+		got := show(real.client.EvalSha(ctx, real.shas[s.Script], []string{key}, matrixLimit(1, epoch).appendArgs(nil, s.Script)...))
+		want := "error READONLY You can't write against a read only replica."
+		if !isFrom7(real) { // it says where in the script, and ends with a line break
+			want = regexp.MustCompile(`^error @user_script: \d+: -`).FindString(got) + strings.TrimPrefix(want, "error ") + "  "
+		}
+		if got != want {
+			t.Errorf("%s with cost 1: %q, want %q", s.Script, got, want)
+		}
+		if after := show(real.client.Dump(ctx, key)); after != before {
+			t.Errorf("%s: the key was %s and is %s", s.Script, before, after)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+# gcra_v1.lua in binary64, rounded to nearest: each operation, over its whole range.
+#
+# To the left of -> stands what the script's checks and branches give of the operands;
+# to the right, what is proved. "x - X in [0,0]" says that the operation x is exact,
+# @FIX(x,k) that x is a multiple of 2^k. A name with _ is a value that a line before
+# proves or a lemma gives; capitals are real numbers.
+#
+# Gappa cannot state % and floor of a quotient, the test of a quotient against a whole
+# number, nor that a rounded sum keeps its side of a double. Tests in
+# precision/lemmas_test.go cover these: TestLemmaRemainder, TestLemmaQuotient,
+# TestLemmaBurst, TestLemmaSides, TestLemmaClock, TestLemmaMilliseconds.
+
+@double = float<ieee_64,ne>;
+
+# a % b is a - floor(a / b) * b: floor_ab is the floor, its product lies between a - b
+# and a. Quotient is a / b: less than 1 / b wrong.
+Quotient = a / b;
+quotient = double(Quotient);
+multiple double= floor_ab * b;
+remainder double= a - multiple_;
+
+# interval: whole_ is the quotient of two whole numbers that divide
+raised double= period_ns + up_p;
+interval = double(whole_);
+
+# burst <= 2^52 / interval: less than 1 / interval wrong
+Most = 0x1p52 / interval_;
+most = double(Most);
+
+# interval + -interval % 256: up_i is the remainder. tau = interval * burst.
+interval1 double= interval_ + up_i;
+tau double= (interval_ + up_i) * burst;
+
+# now
+us_ns double= us * 1000;
+bracket double= now_ns - below;
+seconds double= now_s * 1e9;
+now_grid double= seconds_ + bracket_;
+up_to_grid double= now_grid_ + up;
+limit double= 0x1p61 - tau_;
+
+# tat
+tat_seconds double= tat_s * 1e9;
+tat_up double= tat_ns + up_t;
+tat_limit double= 0x1p61 - tat_seconds_;
+tat double= tat_seconds_ + tat_up_;
+ahead double= tat_ - now_grid_;
+
+# the decision: Spend is cost * interval, at most tau
+Spend = cost * interval1_;
+spend = double(Spend);
+room double= tau_ - spend_;
+retry double= ahead_ - room_;
+retry_near double= retry_near_ - below;
+reset_near double= ahead_near_ - below;
+
+# the write
+spent double= base + spend_;
+new_tat double= now_grid_ + spent_;
+
+# reset / 1e6 before ceil. Below 2^53 a quotient that is not whole is at least 1e-6 from
+# the whole numbers, which is more than 2^-20. That of a multiple of 256 is at least
+# 1 / 15625 = 6.4e-5 from them: more than 2^-14, where the quotient is below 2^40. From
+# there on ceil may be 1 too low, of a reset at most 64 ns above that ms.
+Ttl_near = reset_near_ / 1000000;
+ttl_near = double(Ttl_near);
+Ttl_far = reset_far_ / 1000000;
+ttl_far = double(Ttl_far);
+Ttl_end = reset_end_ / 1000000;
+ttl_end = double(Ttl_end);
+ttl double= ttl_ + margin_ms;
+
+# remaining: floor_li is floor(left / interval1)
+less double= tau_ - ahead_;
+left double= less_ + up;
+left_multiple double= floor_li * interval1_;
+left_remainder double= left_ - left_multiple_;
+left_whole double= left_ - left_remainder_;
+
+{ @FIX(a,0) /\ a in [1,9007199254740991] /\ @FIX(b,0) /\ b in [1,9007199254740991]
+/\ @FIX(floor_ab,0) /\ floor_ab * b in [-0x1p53,0x1p53]
+/\ @FIX(multiple_,0) /\ multiple_ in [-0x1p53,0x1p53] /\ a - multiple_ in [0,0x1p53]
+
+/\ @FIX(period_ns,0) /\ period_ns in [1,0x1p52] /\ @FIX(up_p,0) /\ up_p in [0,0x1p52]
+/\ @FIX(whole_,0) /\ whole_ in [1,0x1p52]
+/\ @FIX(interval_,0) /\ interval_ in [1,0x1p52] /\ up_i in [0,255] /\ @FIX(interval_ + up_i,8)
+/\ @FIX(burst,0) /\ burst in [1,0x1p52] /\ interval_ * burst in [1,0x1p52]
+
+/\ @FIX(us,0) /\ us in [0,999999]
+/\ @FIX(now_ns,0) /\ now_ns in [0,999999999] /\ @FIX(below,0) /\ below in [0,255]
+/\ @FIX(now_s,0) /\ now_s in [0,4611686018]
+/\ @FIX(seconds_,9) /\ @FIX(bracket_,8) /\ seconds_ + bracket_ in [0,0x1p61]
+/\ @FIX(now_grid_,8) /\ @FIX(up,8) /\ up in [0,256] /\ now_grid_ in [0,0x1p61]
+/\ now_grid_ + up in [0,0x1p61]
+/\ @FIX(tau_,8) /\ tau_ in [256,0x1p60]
+
+/\ @FIX(tat_s,0) /\ tat_s in [0,4611686018]
+/\ @FIX(tat_ns,0) /\ tat_ns in [0,999999999] /\ @FIX(up_t,0) /\ up_t in [0,255]
+/\ @FIX(tat_seconds_,9) /\ tat_seconds_ in [0,0x1p62]
+/\ @FIX(tat_up_,8) /\ tat_seconds_ + tat_up_ in [0,0x1p61]
+/\ @FIX(tat_,8) /\ tat_ in [0,0x1p61]
+
+/\ @FIX(cost,0) /\ @FIX(interval1_,8) /\ Spend in [0,0x1p60]
+/\ @FIX(spend_,8) /\ tau_ - spend_ in [0,0x1p60]
+/\ @FIX(ahead_,8) /\ ahead_ in [0,0x1p61]
+/\ @FIX(room_,8) /\ room_ in [0,0x1p60]
+/\ @FIX(retry_near_,8) /\ retry_near_ in [256,9007199254740736]
+/\ @FIX(ahead_near_,8) /\ ahead_near_ in [0,9007199254740736]
+/\ @FIX(base,8) /\ base + spend_ in [0,0x1.0000000000001p60]
+/\ @FIX(spent_,8) /\ now_grid_ + spent_ in [0,0x1p61]
+
+/\ reset_near_ in [0,0x1p53] /\ reset_far_ in [0x1p53,1099511627775999872]
+/\ reset_end_ in [1099511627776000000,0x1.0000000000001p60]
+/\ @FIX(ttl_,0) /\ ttl_ in [0,0x1p41] /\ @FIX(margin_ms,0) /\ margin_ms in [1,60000]
+
+/\ @FIX(less_,8) /\ less_ in [-0x1p61,0x1p60]
+/\ @FIX(left_,8) /\ left_ in [256,0x1p60] /\ @FIX(floor_li,0) /\ floor_li * interval1_ in [0,0x1p60]
+/\ @FIX(left_multiple_,8) /\ left_ - left_multiple_ in [0,0x1p60]
+/\ @FIX(left_remainder_,8) /\ left_ - left_remainder_ in [0,0x1p60]
+
+-> (quotient - Quotient) * b in [-0x1.fffffffffffffp-1,0x1.fffffffffffffp-1]
+/\ multiple - floor_ab * b in [0,0]
+/\ remainder - (a - multiple_) in [0,0]
+
+/\ raised - (period_ns + up_p) in [0,0]
+/\ interval - whole_ in [0,0]
+/\ (most - Most) * interval_ in [-0.5,0.5]
+/\ interval1 - (interval_ + up_i) in [0,0]
+/\ tau - (interval_ + up_i) * burst in [0,0] /\ tau in [1,0x1p60] /\ @FIX(tau,8)
+
+/\ us_ns - us * 1000 in [0,0] /\ us_ns in [0,999999000]
+/\ bracket - (now_ns - below) in [0,0]
+/\ seconds - now_s * 1e9 in [0,0] /\ @FIX(seconds,9)
+/\ now_grid - (seconds_ + bracket_) in [0,0] /\ @FIX(now_grid,8)
+/\ up_to_grid - (now_grid_ + up) in [0,0]
+/\ limit - (0x1p61 - tau_) in [0,0]
+
+/\ tat_seconds - tat_s * 1e9 in [0,0] /\ @FIX(tat_seconds,9)
+/\ tat_up - (tat_ns + up_t) in [0,0]
+/\ tat_limit - (0x1p61 - tat_seconds_) in [0,0]
+/\ tat - (tat_seconds_ + tat_up_) in [0,0] /\ @FIX(tat,8)
+/\ ahead - (tat_ - now_grid_) in [0,0] /\ @FIX(ahead,8)
+
+/\ spend - Spend in [0,0] /\ @FIX(spend,8)
+/\ room - (tau_ - spend_) in [0,0] /\ @FIX(room,8)
+/\ retry - (ahead_ - room_) in [0,0] /\ @FIX(retry,8)
+/\ retry_near - (retry_near_ - below) in [0,0] /\ retry_near in [1,0x1p53]
+/\ reset_near - (ahead_near_ - below) in [0,0]
+
+/\ spent - (base + spend_) in [0,0] /\ @FIX(spent,8)
+/\ new_tat - (now_grid_ + spent_) in [0,0] /\ @FIX(new_tat,8)
+
+/\ ttl_near - Ttl_near in [-0x1p-20,0x1p-20]
+/\ ttl_far - Ttl_far in [-0x1p-14,0x1p-14]
+/\ ttl_end - Ttl_end in [-0x1p-13,0x1p-13]
+/\ ttl - (ttl_ + margin_ms) in [0,0]
+
+/\ less - (tau_ - ahead_) in [0,0] /\ @FIX(less,8)
+/\ left - (less_ + up) in [0,0] /\ @FIX(left,8)
+/\ left_multiple - floor_li * interval1_ in [0,0] /\ @FIX(left_multiple,8)
+/\ left_remainder - (left_ - left_multiple_) in [0,0]
+/\ left_whole - (left_ - left_remainder_) in [0,0]
+}
+
+(quotient - Quotient) * b -> ((quotient - Quotient) / Quotient) * a { b <> 0, Quotient <> 0 };
+(most - Most) * interval_ -> ((most - Most) / Most) * 0x1p52 { interval_ <> 0, Most <> 0 };
+(interval_ + up_i) * burst -> interval_ * burst + up_i * burst;

@@ -1,0 +1,161 @@
+# gcra_v2.lua in binary64, rounded to nearest: each operation, over its whole range.
+#
+# To the left of -> stands what the script's checks and branches give of the operands;
+# to the right, what is proved. "x - X in [0,0]" says that the operation x is exact,
+# @FIX(x,k) that x is a multiple of 2^k. A name with _ is a value that a line before
+# proves or a lemma gives; capitals are real numbers.
+#
+# Gappa cannot state % and floor of a quotient, the test of a quotient against a whole
+# number, nor that a rounded sum keeps its side of a double. Tests in
+# precision/lemmas_test.go cover these: TestLemmaRemainder, TestLemmaQuotient,
+# TestLemmaBurst, TestLemmaSides, TestLemmaClock; TestLemmaFarGCRA tries the last
+# part here on the whole script.
+
+@double = float<ieee_64,ne>;
+
+# a % b is a - floor(a / b) * b: floor_ab is the floor, its product lies between a - b
+# and a. Quotient is a / b: less than 1 / b wrong.
+Quotient = a / b;
+quotient = double(Quotient);
+multiple double= floor_ab * b;
+remainder double= a - multiple_;
+
+# interval: whole_ is the quotient of two whole numbers that divide
+raised double= period_ns + up_p;
+interval = double(whole_);
+
+# burst <= 2^52 / interval: less than 1 / interval wrong
+Most = 0x1p52 / interval_;
+most = double(Most);
+
+# tau = interval * burst
+Tau = interval_ * burst;
+tau = double(Tau);
+
+# now, and the last of it, where now_s is at least 9218868436: end_s is 9223372036 - now_s
+us_ns double= us * 1000;
+end_s double= 9223372036 - last_s;
+end_seconds double= end_s_ * 1e9;
+end_rest double= 854775807 - now_ns;
+end double= end_seconds_ + end_rest_;
+
+# ahead = (tat_s - now_s) * 1e9 + (tat_ns - now_ns): S and N are the brackets. Near is a
+# sum below 2^53 and above -2^53.
+s double= tat_s - now_s;
+n double= tat_ns - now_ns;
+seconds = double(near_s * 1e9);
+near double= near_seconds + N;
+
+# the decision below 2^53: Spend is cost * interval, at most tau
+Spend = cost * interval_;
+spend = double(Spend);
+room double= tau_ - spend_;
+retry double= ahead_ - room_;
+
+# the write
+spent double= ahead_ + spend_;
+ns double= now_ns + spent_;
+whole_ns double= ns_ - tat_ns;
+whole_s = double(carry_s);
+new_s double= now_s + carry_s;
+raised_ms double= spent_ + up_m;
+ttl double= ttl_ + margin_ms;
+
+# remaining
+left double= tau_ - ahead_;
+left_whole double= left_ - left_remainder_;
+remaining = double(remaining_);
+
+# Far: ahead at 2^53 or more, of a TAT below 2^63, where the cap of 2^63 - 1024 does not
+# bite: far + 2048 is at most that. Far is the exact value.
+Far = S * 1e9 + N;
+far_seconds double= S * 1e9;
+far double= far_seconds + N;
+far_more double= far + 2048;
+far_retry double= far_more - room_;
+
+{ @FIX(a,0) /\ a in [1,9007199254740991] /\ @FIX(b,0) /\ b in [1,9007199254740991]
+/\ @FIX(floor_ab,0) /\ floor_ab * b in [-0x1p53,0x1p53]
+/\ @FIX(multiple_,0) /\ multiple_ in [-0x1p53,0x1p53] /\ a - multiple_ in [0,0x1p53]
+
+/\ @FIX(period_ns,0) /\ period_ns in [1,0x1p52] /\ @FIX(up_p,0) /\ up_p in [0,0x1p52]
+/\ @FIX(whole_,0) /\ whole_ in [1,0x1p52]
+/\ @FIX(interval_,0) /\ interval_ in [1,0x1p52]
+/\ @FIX(burst,0) /\ Tau in [1,0x1p52]
+
+/\ @FIX(us,0) /\ us in [0,999999]
+/\ @FIX(last_s,0) /\ last_s in [9218868436,9999999999]
+/\ @FIX(end_s_,0) /\ end_s_ in [-776627963,4503600]
+/\ @FIX(end_seconds_,9) /\ end_seconds_ in [-776627963000000000,4503600000000000]
+/\ @FIX(end_rest_,0) /\ end_rest_ in [-145224192,854775807]
+/\ end_seconds_ + end_rest_ in [-9007199254740991,9007199254740991]
+
+/\ @FIX(now_s,0) /\ now_s in [0,9223372036] /\ @FIX(now_ns,0) /\ now_ns in [0,999999999]
+/\ @FIX(tat_s,0) /\ tat_s in [0,9999999999] /\ @FIX(tat_ns,0) /\ tat_ns in [0,999999999]
+/\ @FIX(S,0) /\ S in [-9223372036,9223372036] /\ @FIX(N,0) /\ N in [-999999999,999999999]
+/\ @FIX(near_s,0) /\ near_s in [-9007201,9007201]
+/\ @FIX(near_seconds,9) /\ near_seconds + N in [-9007199254740991,9007199254740991]
+
+/\ @FIX(tau_,0) /\ tau_ in [1,0x1p52] /\ @FIX(cost,0) /\ Spend in [0,0x1p52]
+/\ @FIX(spend_,0) /\ tau_ - spend_ in [0,0x1p52]
+/\ @FIX(ahead_,0) /\ ahead_ in [0,9007199254740991]
+/\ @FIX(room_,0) /\ room_ in [0,0x1p52]
+/\ ahead_ + spend_ in [0,0x1p52]
+/\ @FIX(spent_,0) /\ spent_ in [0,0x1p52]
+/\ @FIX(ns_,0) /\ ns_ in [0,0x1.1p52] /\ ns_ - tat_ns in [0,0x1.1p52]
+/\ @FIX(carry_s,0) /\ carry_s in [0,4504600]
+/\ @FIX(up_m,0) /\ up_m in [0,999999]
+/\ @FIX(ttl_,0) /\ ttl_ in [0,0x1p41] /\ @FIX(margin_ms,0) /\ margin_ms in [1,60000]
+/\ @FIX(left_,0) /\ left_ in [1,0x1p52] /\ @FIX(left_remainder_,0) /\ left_ - left_remainder_ in [0,0x1p52]
+/\ @FIX(remaining_,0) /\ remaining_ in [0,0x1p52]
+
+/\ far_seconds + N in [0x1p53,9223372036854774784] /\ far in [0x1p53,9223372036854772736]
+
+-> (quotient - Quotient) * b in [-0x1.fffffffffffffp-1,0x1.fffffffffffffp-1]
+/\ multiple - floor_ab * b in [0,0]
+/\ remainder - (a - multiple_) in [0,0]
+
+/\ raised - (period_ns + up_p) in [0,0]
+/\ interval - whole_ in [0,0]
+/\ (most - Most) * interval_ in [-0.5,0.5]
+/\ tau - Tau in [0,0] /\ @FIX(tau,0)
+
+/\ us_ns - us * 1000 in [0,0] /\ us_ns in [0,999999000]
+/\ end_s - (9223372036 - last_s) in [0,0]
+/\ end_seconds - end_s_ * 1e9 in [0,0] /\ @FIX(end_seconds,9)
+/\ end_rest - (854775807 - now_ns) in [0,0]
+/\ end - (end_seconds_ + end_rest_) in [0,0]
+
+/\ s - (tat_s - now_s) in [0,0]
+/\ n - (tat_ns - now_ns) in [0,0]
+/\ seconds - near_s * 1e9 in [0,0] /\ @FIX(seconds,9)
+/\ near - (near_seconds + N) in [0,0]
+
+/\ spend - Spend in [0,0]
+/\ room - (tau_ - spend_) in [0,0]
+/\ retry - (ahead_ - room_) in [0,0]
+
+/\ spent - (ahead_ + spend_) in [0,0]
+/\ ns - (now_ns + spent_) in [0,0] /\ ns in [0,0x1.1p52]
+/\ whole_ns - (ns_ - tat_ns) in [0,0]
+/\ whole_s - carry_s in [0,0]
+/\ new_s - (now_s + carry_s) in [0,0]
+/\ raised_ms - (spent_ + up_m) in [0,0]
+/\ ttl - (ttl_ + margin_ms) in [0,0]
+
+/\ left - (tau_ - ahead_) in [0,0]
+/\ left_whole - (left_ - left_remainder_) in [0,0]
+/\ remaining - remaining_ in [0,0]
+
+/\ far_seconds - S * 1e9 in [-512,512]
+/\ far - Far in [-1024,1024]
+/\ far_more - Far in [512,3584]
+/\ far_retry - (Far - room_) in [0,4096]
+}
+
+(quotient - Quotient) * b -> ((quotient - Quotient) / Quotient) * a { b <> 0, Quotient <> 0 };
+(most - Most) * interval_ -> ((most - Most) / Most) * 0x1p52 { interval_ <> 0, Most <> 0 };
+
+far - Far -> (far - (far_seconds + N)) + (far_seconds - S * 1e9);
+far_more - Far -> (far_more - (far + 2048)) + (far - Far) + 2048;
+far_retry - (Far - room_) -> (far_retry - (far_more - room_)) + (far_more - Far);

@@ -1,0 +1,125 @@
+package precision
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tatami-rate/tatami/precision/servers"
+)
+
+// gappa runs gappa on a proof and returns what it prints: nothing when it proves
+// everything.
+func gappa(t *testing.T, proof string) string {
+	t.Helper()
+	command := exec.Command("gappa", "-Eno-auto-dichotomy") // quicker, and nothing here needs it
+	command.Stdin = strings.NewReader(proof)
+	out, err := command.CombinedOutput()
+	if (err == nil) != (len(out) == 0) {
+		t.Fatalf("gappa: %v: %s", err, out)
+	}
+	return string(out)
+}
+
+func needGappa(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("gappa"); err != nil && !servers.Required() {
+		t.Skipf("skipped: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readProof(t *testing.T, script Script) string {
+	t.Helper()
+	proof, err := os.ReadFile(filepath.Join("proof", string(script)+".g"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(proof)
+}
+
+// Gappa proves each script's operations exact or bounded.
+func TestProof(t *testing.T) {
+	needGappa(t)
+	for _, s := range Scripts {
+		if out := gappa(t, readProof(t, s.Script)); out != "" {
+			t.Errorf("%s: %s", s.Script, out)
+		}
+	}
+}
+
+// Gappa refuses each proof when a bound is one step further, and names what is then
+// false. Nothing could be refused if the assumptions contradicted each other.
+func TestProofRefused(t *testing.T) {
+	needGappa(t)
+	const less = "(quotient - Quotient) * b"
+	remainders := [][3]string{
+		{"/\\ a in [1,9007199254740991]", "/\\ a in [1,9007199254740992]", less},
+		{"floor_ab * b in [-0x1p53,0x1p53]", "floor_ab * b in [-9007199254740993,0x1p53]", "multiple - floor_ab * b"},
+		{"a - multiple_ in [0,0x1p53]", "a - multiple_ in [0,9007199254740993]", "remainder - (a - multiple_)"},
+	}
+	limits := append([][3]string{
+		{"period_ns in [1,0x1p52]", "period_ns in [1,4503599627370498]", "raised - (period_ns + up_p)"},
+		{"in [-0.5,0.5]", "in [-0.49,0.49]", "(most - Most) * interval_"},
+	}, remainders...)
+	windows := append([][3]string{
+		{"now_s in [0,4611686018]", "now_s in [0,4611686019]", "seconds - now_s * 1e9"},
+		{"seconds_ in [0,0x1p62]", "seconds_ in [-512,0x1p62]", "limit - (1b62 - seconds_)"},
+		{"in [-0x1p-20,0x1p-20]\n/\\ e_ns", "in [-0x1.fp-21,0x1.fp-21]\n/\\ e_ns", "nearest - (index + 5e-1)"},
+		{"in [-0x1p-36,0x1p-36]", "in [-0x1.fp-37,0x1.fp-37]", "nearest_carried - (Carried + 5e-1)"},
+		{"Carried_share in [0,0x1p52]", "Carried_share in [0,9007199254740993]", "carried_share - Carried_share"},
+		{"ttl_ms - Ttl in [-0x1p-20,0x1p-20]", "ttl_ms - Ttl in [-0x1.fp-21,0x1.fp-21]", "ttl_ms - Ttl"},
+	}, remainders...)
+	for script, edits := range map[Script][][3]string{
+		GCRAV1: append([][3]string{
+			{"@FIX(interval_ + up_i,8)", "@FIX(interval_ + up_i,7)", "tau - (interval_ + up_i) * burst"},
+			{"now_s in [0,4611686018]", "now_s in [0,4611686019]", "seconds - now_s * 1e9"},
+			{"seconds_ + bracket_ in [0,0x1p61]", "seconds_ + bracket_ in [0,2305843009213694208]", "now_grid - (seconds_ + bracket_)"},
+			{"now_grid_ + up in [0,0x1p61]", "now_grid_ + up in [0,2305843009213694208]", "up_to_grid - (now_grid_ + up)"},
+			{"tat_ in [0,0x1p61]", "tat_ in [0,2305843009213694208]", "ahead - (tat_ - now_grid_)"},
+			{"tat_seconds_ + tat_up_ in [0,0x1p61]", "tat_seconds_ + tat_up_ in [0,2305843009213694208]", "tat - (tat_seconds_ + tat_up_)"},
+			{"retry_near_ in [256,9007199254740736]", "retry_near_ in [256,9007199254741248]", "retry_near - (retry_near_ - below)"},
+			{"ahead_near_ in [0,9007199254740736]", "ahead_near_ in [0,9007199254741248]", "reset_near - (ahead_near_ - below)"},
+			{"now_grid_ + spent_ in [0,0x1p61]", "now_grid_ + spent_ in [0,2305843009213694208]", "new_tat - (now_grid_ + spent_)"},
+			{"in [-0x1p-20,0x1p-20]", "in [-0x1.fp-21,0x1.fp-21]", "ttl_near - Ttl_near"},
+			{"1099511627775999872]", "1099511627776000128]", "ttl_far - Ttl_far"},
+			{"in [-0x1p-13,0x1p-13]", "in [-0x1.fp-14,0x1.fp-14]", "ttl_end - Ttl_end"},
+			{"@FIX(left_,8)", "@FIX(left_,6)", "left_whole"},
+		}, limits...),
+		GCRAV2: append([][3]string{
+			{"Tau in [1,0x1p52]", "Tau in [1,9007199254740993]", "tau - Tau"},
+			{"near_seconds + N in [-9007199254740991,", "near_seconds + N in [-9007199254740993,", "near - (near_seconds + N)"},
+			{"ahead_ in [0,9007199254740991]", "ahead_ in [0,9007199254740993]", "retry - (ahead_ - room_)"},
+			{"far - Far in [-1024,1024]", "far - Far in [-1023,1023]", "far - Far"},
+			{"in [512,3584]", "in [513,3584]", "far_more - Far"},
+			{"in [512,3584]", "in [512,3583]", "far_more - Far"},
+			{"in [0,4096]", "in [1,4096]", "far_retry - (Far - room_)"},
+			{"in [0,4096]", "in [0,4095]", "far_retry - (Far - room_)"},
+			{"double= far + 2048", "double= far + 1535", "far_retry - (Far - room_)"},
+		}, limits...),
+		WindowV1: append([][3]string{
+			{"two_windows in [2,0x1p53]", "two_windows in [2,9007199254740991]", "two_windows"},
+		}, windows...),
+		WindowV2: append([][3]string{
+			{"N_w in [2,120000000000]", "N_w in [2,9007199254740993]", "n_w - N_w"},
+			{"in [1,3]", "in [2,3]", "far_more - Far_wait"},
+			{"in [1,3]", "in [1,2]", "far_more - Far_wait"},
+			{"double= far_wait + 2", "double= far_wait + 1", "far_more - Far_wait"},
+		}, windows...),
+	} {
+		proof := readProof(t, script)
+		for _, edit := range edits {
+			if strings.Count(proof, edit[0]) != 1 {
+				t.Errorf("%s: %q does not stand there once", script, edit[0])
+				continue
+			}
+			out := gappa(t, strings.Replace(proof, edit[0], edit[1], 1))
+			if !strings.Contains(out, "some properties were not satisfied") || !strings.Contains(out, edit[2]) {
+				t.Errorf("%s with %q: gappa answers %q and does not refuse %s", script, edit[1], out, edit[2])
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
+)
+
+// ErrNoDocker means that this machine has no Docker daemon to run images with.
+var ErrNoDocker = errors.New("no Docker daemon answers")
+
+// testcontainers tells stderr of every step; what goes wrong is in its errors. Its
+// helper that removes what a killed test leaves is an image of its own, which may not
+// be to be had: each test removes its containers, unless the environment says so.
+func init() {
+	log.SetDefault(log.NewNoopLogger())
+	setDefault("TESTCONTAINERS_RYUK_DISABLED", "true")
+}
+
+// setDefault sets a variable of the environment that is not set.
+func setDefault(name, value string) {
+	if _, ok := os.LookupEnv(name); !ok {
+		_ = os.Setenv(name, value) // it fails only for a name that is no name
+	}
+}
+
+// Images returns the images of the matrix: those that IMAGES lists, apart by commas
+// or spaces, or the default ones when it is unset or empty. "none" is no image.
+func Images() []string {
+	list := strings.FieldsFunc(os.Getenv("IMAGES"), func(r rune) bool { return r == ',' || r == ' ' })
+	switch {
+	case len(list) == 0:
+		return []string{"redis:6.0", "redis:7.0", "redis:8.0", "valkey/valkey:8.1", "valkey/valkey:9.1"}
+	case len(list) == 1 && list[0] == "none":
+		return nil
+	}
+	return list
+}
+
+// StartImage runs a container of an image that serves on port 6379, with nothing
+// saved to disk. Stop removes it. An image that the daemon lacks is pulled. It answers
+// ErrNoDocker when no daemon answers.
+func StartImage(ctx context.Context, image string) (*Server, error) {
+	provider, err := testcontainers.NewDockerProvider()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrNoDocker, err)
+	}
+	defer provider.Close()
+	daemon, err := provider.Client().Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrNoDocker, err)
+	}
+	// In a container testcontainers looks for ports at the gateway; those of a daemon
+	// on this very machine are here.
+	if host, err := os.Hostname(); err == nil && host == daemon.Info.Name {
+		setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
+	}
+	server, err := startImage(ctx, image)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", image, err)
+	}
+	server.Name += " (" + image + ")"
+	return server, nil
+}
+
+func startImage(ctx context.Context, image string) (*Server, error) {
+	container, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("6379/tcp"))
+	server := &Server{Owned: true, stop: func() {
+		// An error means that it has gone already, or that the daemon has.
+		_ = testcontainers.TerminateContainer(container, testcontainers.StopTimeout(0))
+	}}
+	if err == nil {
+		server.URL, err = container.PortEndpoint(ctx, "6379/tcp", "redis")
+	}
+	if err == nil {
+		err = server.ready(ctx, container)
+	}
+	if err != nil {
+		server.Stop()
+		return nil, err
+	}
+	return server, nil
+}
+
+// ready waits until the server in the container answers, and turns off its saving:
+// a child that saves takes the machine from what is measured, and one that fails
+// makes the server refuse writes.
+func (s *Server) ready(ctx context.Context, container testcontainers.Container) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		_, err := s.named(ctx)
+		if err == nil {
+			client := s.Client()
+			defer client.Close()
+			return client.ConfigSet(ctx, "save", "").Err()
+		}
+		state, stateErr := container.State(ctx)
+		if stateErr != nil {
+			return errors.Join(err, stateErr)
+		}
+		if !state.Running {
+			return fmt.Errorf("the container ended with exit code %d: %s", state.ExitCode, output(container))
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// output is what the container has printed.
+func output(container testcontainers.Container) string {
+	logs, err := container.Logs(context.Background())
+	if err != nil {
+		return err.Error()
+	}
+	defer logs.Close()
+	text, err := io.ReadAll(logs)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(text))
+}

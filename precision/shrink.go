@@ -1,0 +1,124 @@
+package precision
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// shrinkCalls is how many calls Shrink makes before it is content with what it has.
+const shrinkCalls = 500_000
+
+// Shrink returns the fewest calls of a trace, found by leaving calls out, that still
+// show a claim broken on the driver, and what is broken then. It returns the whole
+// trace where it does not break again.
+func Shrink(d Driver, t *Trace) (*Trace, string) {
+	broken, at := playOnce(d, t.Script, t.Calls)
+	if at < 0 {
+		return t, ""
+	}
+	calls, made := t.Calls[:at+1], 0
+	for chunk := len(calls) / 2; chunk > 0; {
+		shorter := false
+		for from := 0; from+chunk <= len(calls); {
+			less := append(append([]Call(nil), calls[:from]...), calls[from+chunk:]...)
+			if made += len(less); made > shrinkCalls {
+				return traceOf(t.Script, calls), broken
+			}
+			if b, at := playOnce(d, t.Script, less); at >= 0 {
+				calls, broken, shorter = less[:at+1], b, true
+			} else {
+				from += chunk
+			}
+		}
+		if chunk > 1 || !shorter {
+			chunk /= 2
+		}
+	}
+	return traceOf(t.Script, calls), broken
+}
+
+// playOnce judges the calls on a fresh key. at is the first call that falls short, -1
+// when none does or the driver cannot go on.
+func playOnce(d Driver, script Script, calls []Call) (broken string, at int) {
+	const key = "shrink"
+	t := traceOf(script, calls)
+	outcomes := make([]Outcome, len(calls))
+	err := d.Play(script, key, calls, outcomes)
+	if err = firstError(err, d.Forget(key)); err != nil {
+		return "", -1
+	}
+	tally := Judge(t, outcomes)
+	if tally.Sound() {
+		return "", -1
+	}
+	return tally.Broken, tally.BrokenAt
+}
+
+// traceOf makes the calls on the native port.
+func traceOf(script Script, calls []Call) *Trace {
+	t, k := &Trace{Script: script}, &nativeKey{}
+	for _, c := range calls {
+		t.add(k, c)
+	}
+	return t
+}
+
+// String is the trace as one argument of the command line, which ParseTrace reads:
+// the script's name, then amount,period_ns,burst,cost,now_ns for each call, with the
+// mode in place of burst for a window.
+func (t *Trace) String() string {
+	words := []string{string(t.Script)}
+	for _, c := range t.Calls {
+		var fields []string
+		for _, arg := range c.appendArgs(nil, t.Script) {
+			fields = append(fields, arg.(string))
+		}
+		words = append(words, strings.Join(fields, ","))
+	}
+	return strings.Join(words, " ")
+}
+
+// ParseTrace reads what String writes.
+func ParseTrace(text string) (*Trace, error) {
+	words := strings.Fields(text)
+	if len(words) < 2 {
+		return nil, fmt.Errorf("a trace is a script's name and calls, not %q", text)
+	}
+	script, known := Script(words[0]), false
+	for _, s := range Scripts {
+		known = known || s.Script == script
+	}
+	if !known {
+		return nil, fmt.Errorf("no script %q", words[0])
+	}
+	var calls []Call
+	for _, word := range words[1:] {
+		c, err := parseCall(script, word)
+		if err != nil {
+			return nil, fmt.Errorf("call %q: %w", word, err)
+		}
+		calls = append(calls, c)
+	}
+	return traceOf(script, calls), nil
+}
+
+func parseCall(script Script, word string) (c Call, err error) {
+	fields := strings.Split(word, ",")
+	if len(fields) != 5 {
+		return c, fmt.Errorf("%d numbers, want 5", len(fields))
+	}
+	for i, into := range []*int64{&c.Amount, &c.PeriodNs, &c.Burst, &c.Cost, &c.NowNs} {
+		if i == 2 && script.isWindow() {
+			c.Sliding = fields[2] == "sliding"
+			if !c.Sliding && fields[2] != "fixed" {
+				return c, fmt.Errorf("mode %q", fields[2])
+			}
+			continue
+		}
+		if *into, err = strconv.ParseInt(fields[i], 10, 64); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}

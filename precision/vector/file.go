@@ -1,0 +1,148 @@
+// Package vector makes and plays the vectors of the folder vectors.
+//
+// file.go is the form of a file, port.go plays it on whatever runs a script, claim.go
+// says in exact integers what may be answered, make.go writes down what was, and the
+// other files are the tables of what is asked.
+package vector
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// File is the vectors of one script. All integers but the ids are decimal texts, since
+// a JSON number loses bits in some languages.
+type File struct {
+	Script string            `json:"script"`
+	SHA1   string            `json:"sha1"` // of the script's text
+	Flags  map[string]string `json:"flags"`
+	Groups []Group           `json:"groups"`
+}
+
+// Group is tests and streams that share their leading arguments.
+type Group struct {
+	Comment string   `json:"comment"`
+	Argv    []string `json:"argv"`
+	Tests   []Test   `json:"tests"`
+	Streams []Stream `json:"streams"`
+}
+
+// Test is calls on one key.
+type Test struct {
+	ID      int      `json:"id"`
+	Comment string   `json:"comment"`
+	Flags   []string `json:"flags"`
+	Key     Key      `json:"key"`
+	Steps   []Step   `json:"steps"`
+}
+
+// Key is what a key holds before a test.
+type Key struct {
+	Kind string `json:"kind"` // none, string, or list
+	Hex  string `json:"hex"`  // the bytes of a string
+	// TTLMs is the time to live that it is given, in ms; empty for no expiry.
+	TTLMs string `json:"ttl_ms"`
+}
+
+// Step is one call and what is seen of it.
+type Step struct {
+	Argv  []string `json:"argv"`  // after the group's
+	Error string   `json:"error"` // the first word of the error reply, or empty
+	Reply []string `json:"reply"` // status, remaining, retry_after_ns, reset_after_ns; none on an error
+	Exact []string `json:"exact"` // the same by exact integers, fed with the same admissions
+	State string   `json:"state"` // the key's bytes in hex; empty without a key and for a list
+	// TTLMs is the least and the greatest PTTL after the call, in ms; both empty without
+	// a key or an expiry.
+	TTLMs []string `json:"ttl_ms"`
+}
+
+// Stream is many calls on one key, of one hash: each comes when the last one's wait is
+// over.
+type Stream struct {
+	ID      int      `json:"id"`
+	Comment string   `json:"comment"`
+	Flags   []string `json:"flags"`
+	NowNs   string   `json:"now_ns"` // of the first call
+	Cost    string   `json:"cost"`
+	Calls   int      `json:"calls"`
+	SHA256  string   `json:"sha256"` // of a line "status remaining retry_after_ns reset_after_ns\n" for each call
+}
+
+// Read reads a file. A key that is not of the form is an error, and so is a missing one
+// to the schema.
+func Read(text []byte) (*File, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	f := &File{}
+	if err := decoder.Decode(f); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fmt.Errorf("vectors of %s: text after the end", f.Script)
+	}
+	return f, nil
+}
+
+// Text is the file as it is written: a line for each step and each stream.
+func (f *File) Text() ([]byte, error) {
+	w := &writer{}
+	w.add("{\n\"script\": %s,\n\"sha1\": %s,\n\"flags\": ", f.Script, f.SHA1)
+	flags, err := json.MarshalIndent(f.Flags, "", " ")
+	w.fail(err)
+	w.text.Write(flags)
+	w.add(",\n\"groups\": [")
+	for i, g := range f.Groups {
+		w.separate(i, "\n")
+		w.add("{\"comment\": %s, \"argv\": %s,\n \"tests\": [", g.Comment, g.Argv)
+		for i, t := range g.Tests {
+			w.separate(i, "\n ")
+			w.add("{\"id\": %s, \"comment\": %s, \"flags\": %s, \"key\": %s,\n  \"steps\": [", t.ID, t.Comment, t.Flags, t.Key)
+			for i, s := range t.Steps {
+				w.separate(i, "\n   ")
+				w.add("%s", s)
+			}
+			w.add("]}")
+		}
+		w.add("],\n \"streams\": [")
+		for i, s := range g.Streams {
+			w.separate(i, "\n  ")
+			w.add("%s", s)
+		}
+		w.add("]}")
+	}
+	w.add("\n]\n}\n")
+	return w.text.Bytes(), w.err
+}
+
+// writer puts values into a text as JSON.
+type writer struct {
+	text bytes.Buffer
+	err  error
+}
+
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// add is fmt.Fprintf, each %s a value in JSON.
+func (w *writer) add(format string, values ...any) {
+	texts := make([]any, len(values))
+	for i, v := range values {
+		text, err := json.Marshal(v)
+		w.fail(err)
+		texts[i] = text
+	}
+	fmt.Fprintf(&w.text, format, texts...)
+}
+
+// separate starts element i of a list.
+func (w *writer) separate(i int, space string) {
+	if i > 0 {
+		w.text.WriteByte(',')
+	}
+	w.text.WriteString(space)
+}

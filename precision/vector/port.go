@@ -1,0 +1,189 @@
+package vector
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Port runs one script on one key.
+type Port interface {
+	// Hold makes the key hold this and nothing else.
+	Hold(Key) error
+	// Call makes one call: the four numbers of the reply, or the error reply.
+	Call(argv []string) (reply []string, refused string, err error)
+	// Look returns the key's bytes in hex, empty without a key and for a list, and its
+	// PTTL in ms: -1 without an expiry, -2 without a key.
+	Look() (state string, ttlMs int64, err error)
+}
+
+// ErrDiffers means that a port answers otherwise than a vector says.
+var ErrDiffers = errors.New("differs from the vector")
+
+// Play makes the test's calls, each with the group's arguments before its own. The
+// first difference is an ErrDiffers; another error is the port's own.
+func (t *Test) Play(groupArgv []string, p Port) error {
+	if err := p.Hold(t.Key); err != nil {
+		return err
+	}
+	for i, s := range t.Steps {
+		reply, refused, err := p.Call(slices.Concat(groupArgv, s.Argv))
+		if err != nil {
+			return err
+		}
+		state, ttlMs, err := p.Look()
+		if err != nil {
+			return err
+		}
+		word, _, _ := strings.Cut(refused, " ")
+		if word != s.Error || !slices.Equal(reply, s.Reply) || state != s.State || !s.ttlIs(ttlMs) {
+			return fmt.Errorf("test %d, step %d, %.100q: %q %q, state %s, ttl %d: %w: %q %q, state %s, ttl %q",
+				t.ID, i, s.Argv, reply, refused, state, ttlMs, ErrDiffers, s.Reply, s.Error, s.State, s.TTLMs)
+		}
+	}
+	return nil
+}
+
+// ttlIs tells whether a PTTL is in the step's range.
+func (s *Step) ttlIs(ttlMs int64) bool {
+	if s.TTLMs[0] == "" {
+		return ttlMs < 0
+	}
+	least, err1 := strconv.ParseInt(s.TTLMs[0], 10, 64)
+	greatest, err2 := strconv.ParseInt(s.TTLMs[1], 10, 64)
+	return err1 == nil && err2 == nil && least <= ttlMs && ttlMs <= greatest
+}
+
+// Play makes the stream's calls and compares their hash, as Test.Play does.
+func (s *Stream) Play(groupArgv []string, p Port) error {
+	got, err := s.digest(groupArgv, p, func([]string, []string) error { return nil })
+	if err == nil && got != s.SHA256 {
+		return fmt.Errorf("stream %d: hash %s %w: %s", s.ID, got, ErrDiffers, s.SHA256)
+	}
+	return err
+}
+
+// digest makes the stream's calls and returns the hash of their replies. seen is told of
+// each call's argv and reply.
+func (s *Stream) digest(groupArgv []string, p Port, seen func(argv, reply []string) error) (string, error) {
+	nowNs, err := strconv.ParseInt(s.NowNs, 10, 64)
+	if err != nil {
+		return "", err
+	}
+	if err := p.Hold(Key{Kind: "none"}); err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	for range s.Calls {
+		argv := slices.Concat(groupArgv, []string{s.Cost, strconv.FormatInt(nowNs, 10)})
+		reply, refused, err := p.Call(argv)
+		if err != nil {
+			return "", err
+		}
+		if refused != "" {
+			return "", fmt.Errorf("stream %d, %q: %s: %w", s.ID, argv, refused, ErrDiffers)
+		}
+		if err := seen(argv, reply); err != nil {
+			return "", err
+		}
+		fmt.Fprintln(hash, strings.Join(reply, " "))
+		retryAfterNs, err := strconv.ParseInt(reply[2], 10, 64)
+		if err != nil {
+			return "", err
+		}
+		nowNs += retryAfterNs
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Server is what a port of a server needs of a client, or of the emulator.
+type Server interface {
+	redis.Scripter
+	Do(ctx context.Context, args ...any) *redis.Cmd
+}
+
+// ServerPort is a script on a key of a server.
+type ServerPort struct {
+	server   Server
+	sha, key string
+}
+
+// NewServerPort loads a script's text.
+func NewServerPort(ctx context.Context, server Server, text, key string) (*ServerPort, error) {
+	sha, err := server.ScriptLoad(ctx, text).Result()
+	return &ServerPort{server, sha, key}, err
+}
+
+// Hold makes the key hold this and nothing else.
+func (p *ServerPort) Hold(k Key) error {
+	ctx := context.Background()
+	if err := p.server.Do(ctx, "DEL", p.key).Err(); err != nil {
+		return err
+	}
+	switch k.Kind {
+	case "none":
+		return nil
+	case "list":
+		if err := p.server.Do(ctx, "RPUSH", p.key, "a").Err(); err != nil {
+			return err
+		}
+	default:
+		text, err := hex.DecodeString(k.Hex)
+		if err != nil {
+			return err
+		}
+		if err := p.server.Do(ctx, "SET", p.key, string(text)).Err(); err != nil {
+			return err
+		}
+	}
+	if k.TTLMs == "" {
+		return nil
+	}
+	return p.server.Do(ctx, "PEXPIRE", p.key, k.TTLMs).Err()
+}
+
+// Call makes one call by EVALSHA.
+func (p *ServerPort) Call(argv []string) ([]string, string, error) {
+	args := make([]any, len(argv))
+	for i, arg := range argv {
+		args[i] = arg
+	}
+	values, err := p.server.EvalSha(context.Background(), p.sha, []string{p.key}, args...).Slice()
+	var refused redis.Error
+	if errors.As(err, &refused) {
+		return nil, refused.Error(), nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	reply := make([]string, len(values))
+	for i, value := range values {
+		n, ok := value.(int64)
+		if !ok {
+			return nil, "", fmt.Errorf("reply's element %d is no integer: %v", i, values)
+		}
+		reply[i] = strconv.FormatInt(n, 10)
+	}
+	return reply, "", nil
+}
+
+// Look reads the key.
+func (p *ServerPort) Look() (string, int64, error) {
+	ctx := context.Background()
+	ttlMs, err := p.server.Do(ctx, "PTTL", p.key).Int64()
+	if err != nil {
+		return "", 0, err
+	}
+	text, err := p.server.Do(ctx, "GET", p.key).Text()
+	if err != nil && !errors.Is(err, redis.Nil) && !strings.HasPrefix(err.Error(), "WRONGTYPE") {
+		return "", 0, err
+	}
+	return hex.EncodeToString([]byte(text)), ttlMs, nil
+}

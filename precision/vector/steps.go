@@ -1,0 +1,130 @@
+package vector
+
+import (
+	"strconv"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/precision"
+)
+
+const (
+	us     = int64(1e3)
+	ms     = int64(1e6)
+	second = int64(1e9)
+	day    = 86400 * second
+	// epoch is today's clock where windows of 1, 8 and 60 s and gcra_v1's grid begin.
+	epoch = 1_780_000_080 * second
+)
+
+// A call is a cost and an instant.
+type call struct{ cost, atNs int64 }
+
+// calls are calls, each a cost and an instant.
+func calls(pairs ...int64) []call {
+	var list []call
+	for i := 0; i < len(pairs); i += 2 {
+		list = append(list, call{pairs[i], pairs[i+1]})
+	}
+	return list
+}
+
+// again is the same call n times.
+func again(n int, cost, atNs int64) []call { return every(n, cost, atNs, 0) }
+
+// every is the same call n times, gapNs apart.
+func every(n int, cost, atNs, gapNs int64) []call {
+	list := make([]call, n)
+	for i := range list {
+		list[i] = call{cost, atNs + int64(i)*gapNs}
+	}
+	return list
+}
+
+// from gives the calls as cost and now_ns, their instants counted from startNs.
+func from(startNs int64, lists ...[]call) [][]string {
+	var steps [][]string
+	for _, list := range lists {
+		for _, c := range list {
+			steps = append(steps, []string{decimal(c.cost), decimal(startNs + c.atNs)})
+		}
+	}
+	return steps
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// port is a script's native port on one key, with one limit.
+type port func(cost, nowNs int64) emulator.Decision
+
+func gcraPort(version int, amount, periodNs, burst int64) port {
+	var v1 float64
+	var v2 emulator.TAT
+	return func(cost, nowNs int64) (d emulator.Decision) {
+		args := emulator.GCRAArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Burst: float64(burst), Cost: float64(cost)}
+		if version == 1 {
+			v1, d = emulator.GCRAV1(v1, args, emulator.CallerClock(nowNs))
+		} else {
+			v2, d = emulator.GCRAV2(v2, args, emulator.CallerClock(nowNs))
+		}
+		return d
+	}
+}
+
+func windowPort(version int, amount, periodNs int64, sliding bool) port {
+	var state emulator.WindowState
+	return func(cost, nowNs int64) (d emulator.Decision) {
+		args := emulator.WindowArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Sliding: sliding, Cost: float64(cost)}
+		play := emulator.WindowV2
+		if version == 1 {
+			play = emulator.WindowV1
+		}
+		state, d = play(state, args, emulator.CallerClock(nowNs))
+		return d
+	}
+}
+
+// thin leaves out the refused calls that stand between two refused ones: a refused call
+// changes nothing, so the others answer as if all were made.
+func thin(p port, list []call) []call {
+	refused := make([]bool, len(list))
+	for i, c := range list {
+		refused[i] = p(c.cost, epoch+c.atNs).Status != 1
+	}
+	var thinned []call
+	for i, c := range list {
+		if i == 0 || i == len(list)-1 || !(refused[i-1] && refused[i] && refused[i+1]) {
+			thinned = append(thinned, c)
+		}
+	}
+	return thinned
+}
+
+// waiting makes calls of these costs from atNs on. After one that is refused it comes
+// again 1 ns before its wait is over, and when it is over.
+func waiting(p port, startNs, atNs int64, costs ...int64) []call {
+	var list []call
+	for _, cost := range costs {
+		list = append(list, call{cost, atNs})
+		if d := p(cost, startNs+atNs); d.Status == 0 {
+			list = append(list, call{cost, atNs + d.RetryAfterNs - 1}, call{cost, atNs + d.RetryAfterNs})
+			p(cost, startNs+atNs+d.RetryAfterNs-1)
+			atNs += d.RetryAfterNs
+			p(cost, startNs+atNs)
+		}
+	}
+	return list
+}
+
+// thirty are 30 calls a second for ten seconds, at whole ms.
+func thirty() []call {
+	list := make([]call, 300)
+	for i := range list {
+		list[i] = call{1, (int64(i)*1000 + 15) / 30 * ms}
+	}
+	return list
+}
+
+// holdingCounts is a key with a window's state.
+func holdingCounts(index int64, previous, current uint16) Key {
+	return Key{Kind: "string", Hex: countsHex(precision.Counts{Index: uint32(index), Previous: previous, Current: current})}
+}

@@ -1,0 +1,580 @@
+package vector
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/precision"
+	"github.com/tatami-rate/tatami/precision/servers"
+	"github.com/tatami-rate/tatami/vectors"
+)
+
+// files are the vectors as they are committed, in the order of precision.Scripts.
+func files(t *testing.T) (parsed []*File, texts [][]byte) {
+	t.Helper()
+	for _, s := range precision.Scripts {
+		text, err := vectors.Files.ReadFile(string(s.Script) + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, texts = append(parsed, f), append(texts, text)
+	}
+	return parsed, texts
+}
+
+func emulatorPort(t *testing.T, script precision.Script) Port {
+	t.Helper()
+	p, err := NewServerPort(t.Context(), emulator.New(), Text(script), "vector")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The files are what the generator writes, with the emulator in the server's place.
+func TestFilesAreUpToDate(t *testing.T) {
+	committed, texts := files(t)
+	for i, s := range precision.Scripts {
+		f, err := Make(s.Script, emulatorPort(t, s.Script), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := f.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(text, texts[i]) {
+			t.Errorf("%s.json is out of date: run go generate ./vectors", s.Script)
+		}
+	}
+	if unused := Unused(committed); unused != nil {
+		t.Errorf("flags that no test has: %q", unused)
+	}
+}
+
+// A file has enough tests, each id once, and a description for each flag that it uses
+// and for no other.
+func TestIDsAndFlags(t *testing.T) {
+	parsed, _ := files(t)
+	for _, f := range parsed {
+		ids, used, tests := map[int]bool{}, map[string]bool{}, 0
+		see := func(id int, flags []string) {
+			if ids[id] {
+				t.Errorf("%s: the id %d is there twice", f.Script, id)
+			}
+			ids[id] = true
+			for _, flag := range flags {
+				used[flag] = true
+			}
+		}
+		for _, g := range f.Groups {
+			for _, test := range g.Tests {
+				see(test.ID, test.Flags)
+				tests++
+			}
+			for _, s := range g.Streams {
+				see(s.ID, s.Flags)
+			}
+		}
+		if tests < 150 {
+			t.Errorf("%s: %d tests, want 150", f.Script, tests)
+		}
+		if got, want := slices.Sorted(maps.Keys(used)), slices.Sorted(maps.Keys(f.Flags)); !slices.Equal(got, want) {
+			t.Errorf("%s: flags used %q, described %q", f.Script, got, want)
+		}
+	}
+}
+
+// The figures that are published of the algorithms: the tests by id, and how many units
+// each admits.
+func TestFigures(t *testing.T) {
+	gcra := map[int]int{87: 11, 88: 109, 89: 100, 90: 29, 91: 20, 92: 59}
+	window := map[int]int{1: 18, 22: 20, 23: 100, 24: 100, 25: 30, 82: 10, 83: 91, 84: 91, 85: 28}
+	parsed, _ := files(t)
+	for i, figures := range []map[int]int{gcra, gcra, window, window} {
+		seen := 0
+		for _, g := range parsed[i].Groups {
+			for _, test := range g.Tests {
+				want, ok := figures[test.ID]
+				if !ok {
+					continue
+				}
+				seen++
+				admitted := 0
+				for _, s := range test.Steps {
+					if cost, _ := whole(s.Argv[0]); s.Reply[0] == "1" {
+						admitted += int(cost)
+					}
+				}
+				if admitted != want || test.ID > 1 && !strings.Contains(test.Comment, fmt.Sprint(want)) {
+					t.Errorf("%s: test %d, %s: %d admitted, want %d", parsed[i].Script, test.ID, test.Comment, admitted, want)
+				}
+			}
+		}
+		if seen != len(figures) {
+			t.Errorf("%s: %d of %d figures are tests", parsed[i].Script, seen, len(figures))
+		}
+	}
+}
+
+// An id that is taken, one that is retired, and a flag without a description are
+// refused.
+func TestMakeRefuses(t *testing.T) {
+	good := test{1, "a", "BurstOffByOne", none, from(epoch, calls(1, 0))}
+	for _, c := range []struct {
+		tests   []test
+		retired []int
+		want    string
+	}{
+		{[]test{good, good}, nil, "the id 1"},
+		{[]test{good}, []int{1}, "the id 1"},
+		{[]test{{1, "a", "NoSuchFlag", none, good.steps}}, nil, "NoSuchFlag is not described"},
+		{[]test{{1, "a", "BurstOffByOne", tat(epoch), from(0, calls(1, 0))}}, nil, "needs the flag FarWait"},
+	} {
+		groups := []group{{argv: "300 60000000000 60", tests: c.tests}}
+		_, err := makeFile(precision.GCRAV2, groups, c.retired, emulatorPort(t, precision.GCRAV2), true)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+// An answer that is beyond the claim is not written down: here those of another script.
+func TestMakeRefusesWrongAnswers(t *testing.T) {
+	for script, other := range map[precision.Script]precision.Script{
+		precision.GCRAV1: precision.GCRAV2, precision.GCRAV2: precision.GCRAV1,
+		precision.WindowV1: precision.WindowV2, precision.WindowV2: precision.WindowV1,
+	} {
+		if _, err := Make(script, emulatorPort(t, other), true); !errors.Is(err, errBeyond) {
+			t.Errorf("%s that answers as %s: %v", script, other, err)
+		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	text, err := vectors.Files.ReadFile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("schema.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, "schema.json", parsed)
+	validate := func(text []byte) error {
+		file, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema.Validate(file)
+	}
+	parsedFiles, texts := files(t)
+	for i, text := range texts {
+		if err := validate(text); err != nil {
+			t.Errorf("%s: %v", precision.Scripts[i].Script, err)
+		}
+	}
+
+	// The schema and Read refuse a key more, and one less, anywhere.
+	small := parsedFiles[0]
+	small.Groups = small.Groups[:1]
+	small.Groups[0].Tests = small.Groups[0].Tests[:1]
+	good, err := small.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{`"script":`, `"sha1":`, `"flags":`, `"groups":`, `"comment":`, `"argv":`, `"tests":`, `"streams":`, `"id":`,
+		`"key":`, `"steps":`, `"kind":`, `"hex":`, `"ttl_ms":`, `"error":`, `"reply":`, `"exact":`, `"state":`, `"now_ns":`,
+		`"cost":`, `"calls":`, `"sha256":`} {
+		for _, other := range []string{`"other": 1, ` + field, `"other":`} {
+			wrong := bytes.Replace(good, []byte(field), []byte(other), 1)
+			if validate(wrong) == nil {
+				t.Errorf("the schema takes %s in place of %s", other, field)
+			}
+			if _, err := Read(wrong); err == nil {
+				t.Errorf("Read takes %s in place of %s", other, field)
+			}
+		}
+	}
+}
+
+// closed checks that every object of a schema with properties requires all of them and
+// takes no other.
+func closed(t *testing.T, path string, schema any) {
+	switch schema := schema.(type) {
+	case map[string]any:
+		if properties, ok := schema["properties"].(map[string]any); ok && schema["type"] == "object" {
+			var required []string
+			names, _ := schema["required"].([]any)
+			for _, name := range names {
+				required = append(required, fmt.Sprint(name))
+			}
+			slices.Sort(required)
+			if !slices.Equal(required, slices.Sorted(maps.Keys(properties))) || schema["additionalProperties"] != false {
+				t.Errorf("%s: requires %q and has additionalProperties %v", path, required, schema["additionalProperties"])
+			}
+		}
+		for name, value := range schema {
+			closed(t, path+"/"+name, value)
+		}
+	case []any:
+		for _, value := range schema {
+			closed(t, path, value)
+		}
+	}
+}
+
+// The sample in the README is of the file.
+func TestReadmeSample(t *testing.T) {
+	readme, err := os.ReadFile("../../vectors/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(readme), "```json\n")
+	sample, _, found := strings.Cut(rest, "\n```")
+	_, texts := files(t)
+	if !found || !strings.Contains(string(texts[1]), sample) {
+		t.Errorf("not in gcra_v2.json:\n%s", sample)
+	}
+}
+
+// The README describes each flag in the words of the files.
+func TestReadmeDescribesFlags(t *testing.T) {
+	text, err := os.ReadFile("../../vectors/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "| `") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	for _, flag := range slices.Sorted(maps.Keys(descriptions)) {
+		want = append(want, fmt.Sprintf("| `%s` | %s |", flag, descriptions[flag]))
+	}
+	for i, line := range want {
+		if i >= len(got) || got[i] != line {
+			t.Fatalf("the table of flags lacks, at its place:\n%s", line)
+		}
+	}
+	if len(got) > len(want) {
+		t.Errorf("the table of flags has more:\n%s", got[len(want)])
+	}
+}
+
+func TestReadRefusesTextAfterTheEnd(t *testing.T) {
+	_, texts := files(t)
+	if _, err := Read(append(slices.Clone(texts[0]), "{}"...)); err == nil {
+		t.Error("a second value is passed over")
+	}
+}
+
+// What is written is what was made, whatever is in it.
+func TestTextReadsBack(t *testing.T) {
+	f := &File{"gcra_v1", "00", map[string]string{"A": `a "quoted" <text> & more`}, []Group{
+		{"one", []string{"1", "\"\\\u00e9\n"}, []Test{
+			{1, "c", []string{"A"}, Key{"string", "00ff", "5"}, []Step{
+				{[]string{"1"}, "", []string{"1", "2", "3", "4"}, []string{"1", "2", "3", "5"}, "3030", []string{"1", "2"}},
+				{[]string{}, "BADARG", []string{}, []string{}, "", []string{"", ""}}}},
+			{2, "d", []string{"A"}, none, []Step{{[]string{"1"}, "BADARG", []string{}, []string{}, "", []string{"", ""}}}},
+		}, []Stream{{3, "e", []string{"A"}, "1", "1", 2, "ab"}, {4, "f", []string{"A"}, "1", "1", 2, "ab"}}},
+		{"two", []string{}, []Test{}, []Stream{}},
+	}}
+	text, err := f.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if !reflect.DeepEqual(got, f) {
+		t.Errorf("got %+v\nwant %+v", got, f)
+	}
+}
+
+// play plays all vectors of all scripts.
+func play(t *testing.T, port func(t *testing.T, script precision.Script) Port) {
+	parsed, _ := files(t)
+	for i, s := range precision.Scripts {
+		t.Run(string(s.Script), func(t *testing.T) {
+			t.Parallel()
+			p := port(t, s.Script)
+			played := 0
+			for _, g := range parsed[i].Groups {
+				for _, test := range g.Tests {
+					played++
+					if err := test.Play(g.Argv, p); err != nil {
+						t.Error(err)
+					}
+				}
+				for _, stream := range g.Streams {
+					played++
+					if err := stream.Play(g.Argv, p); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			t.Logf("%d vectors", played)
+		})
+	}
+}
+
+func TestNative(t *testing.T) {
+	play(t, func(_ *testing.T, script precision.Script) Port { return &nativePort{script: script} })
+}
+
+func TestEmulator(t *testing.T) {
+	play(t, emulatorPort)
+}
+
+func TestServer(t *testing.T) {
+	playServer(t, servers.ForTest(t))
+}
+
+// Each image of the matrix.
+func TestImages(t *testing.T) {
+	images := servers.Images()
+	if len(images) == 0 {
+		t.Skip("skipped: IMAGES=none")
+	}
+	for _, image := range images {
+		t.Run(image, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may be pulled
+			defer cancel()
+			server, err := servers.StartImage(ctx, image)
+			if errors.Is(err, servers.ErrNoDocker) && !servers.Required() {
+				t.Skipf("skipped: %v", err)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(server.Stop)
+			playServer(t, server)
+		})
+	}
+}
+
+// playServer plays all vectors by both protocols.
+func playServer(t *testing.T, server *servers.Server) {
+	t.Log(server.Name)
+	for protocol := 2; protocol <= 3; protocol++ {
+		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			options, err := redis.ParseURL(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options.Protocol = protocol
+			client := redis.NewClient(options)
+			t.Cleanup(func() { _ = client.Close() })
+			hello, err := client.Do(t.Context(), "HELLO").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spoken := protocolOf(hello); spoken != int64(protocol) {
+				t.Fatalf("the server speaks protocol %d: %v", spoken, hello)
+			}
+			play(t, func(t *testing.T, script precision.Script) Port {
+				key := "vector:" + rand.Text()
+				t.Cleanup(func() { client.Del(context.Background(), key) })
+				p, err := NewServerPort(t.Context(), client, Text(script), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
+			})
+		})
+	}
+}
+
+// protocolOf is the protocol in the reply to HELLO, a list in RESP2 and a map in RESP3.
+func protocolOf(hello any) any {
+	switch hello := hello.(type) {
+	case map[any]any:
+		return hello["proto"]
+	case []any:
+		if i := slices.Index(hello, any("proto")); i >= 0 && i+1 < len(hello) {
+			return hello[i+1]
+		}
+	}
+	return nil
+}
+
+// A player that passes what is wrong proves nothing: each field that is changed is seen.
+func TestPlaySeesEachDifference(t *testing.T) {
+	p := emulatorPort(t, precision.GCRAV2)
+	argv := []string{"300", "60000000000", "60"}
+	made, err := makeFile(precision.GCRAV2, []group{{argv: strings.Join(argv, " "),
+		tests:   []test{{1, "a", "BurstOffByOne", none, from(epoch, calls(1, 0, 61, 0, -1, 0))}},
+		streams: []stream{{2, "b", "Drift", decimal(epoch), 100}}}}, nil, p, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := made.Groups[0].Tests[0]
+	if err := good.Play(argv, p); err != nil {
+		t.Fatal(err)
+	}
+	for i, change := range []func(*Test){
+		func(t *Test) { t.Steps[0].Reply[0] = "0" },
+		func(t *Test) { t.Steps[0].Reply[1] = "60" },
+		func(t *Test) { t.Steps[0].Reply[2] = "1" },
+		func(t *Test) { t.Steps[1].Reply[3] = "200000001" },
+		func(t *Test) { t.Steps[0].State += "30" },
+		func(t *Test) { t.Steps[0].State = "" },
+		func(t *Test) { t.Steps[0].TTLMs = []string{"60201", "70000"} },
+		func(t *Test) { t.Steps[0].TTLMs = []string{"200", "60199"} },
+		func(t *Test) { t.Steps[0].TTLMs = []string{"", ""} },
+		func(t *Test) { t.Steps[0].Error = "BADARG" },
+		func(t *Test) { t.Steps[2].Error = "BADSTATE" },
+		func(t *Test) { t.Steps[2].Error = "" },
+		func(t *Test) { t.Key = tat(epoch + second) },
+	} {
+		text, err := json.Marshal(good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wrong Test
+		if err := json.Unmarshal(text, &wrong); err != nil {
+			t.Fatal(err)
+		}
+		change(&wrong)
+		if err := wrong.Play(argv, p); !errors.Is(err, ErrDiffers) {
+			t.Errorf("change %d: %v", i, err)
+		}
+	}
+	stream := made.Groups[0].Streams[0]
+	stream.Calls--
+	if err := stream.Play(argv, p); !errors.Is(err, ErrDiffers) {
+		t.Errorf("a stream that is one call shorter: %v", err)
+	}
+}
+
+// nativePort is the plain Go port of a script. Its clock stands still.
+type nativePort struct {
+	script precision.Script
+	kind   string
+	text   string
+	ttlMs  int64
+}
+
+func (p *nativePort) Hold(k Key) error {
+	text, err := hex.DecodeString(k.Hex)
+	if err != nil {
+		return err
+	}
+	p.kind, p.text, p.ttlMs = k.Kind, string(text), -1
+	if k.Kind == "none" {
+		p.ttlMs = -2
+	} else if k.TTLMs != "" {
+		p.ttlMs, err = strconv.ParseInt(k.TTLMs, 10, 64)
+	}
+	return err
+}
+
+func (p *nativePort) Look() (string, int64, error) {
+	return hex.EncodeToString([]byte(p.text)), p.ttlMs, nil
+}
+
+func (p *nativePort) Call(argv []string) ([]string, string, error) {
+	if len(argv) > 5 {
+		return nil, "BADARG", nil // how many there are is not the port's to check
+	}
+	number := func(i int) float64 {
+		if i < len(argv) {
+			if n, ok := emulator.ToNumber(argv[i]); ok {
+				return n
+			}
+		}
+		return math.NaN()
+	}
+	clock := emulator.ServerClock(serverClockNs / 1000)
+	if len(argv) == 5 && argv[4] != "" {
+		clock = emulator.ParseClock(argv[4])
+	}
+	gcra := emulator.GCRAArgs{Amount: number(0), PeriodNs: number(1), Burst: number(2), Cost: number(3)}
+	mode := ""
+	if len(argv) > 2 {
+		mode = argv[2]
+	}
+	window := emulator.WindowArgs{Amount: number(0), PeriodNs: number(1), Sliding: mode == sliding,
+		BadMode: mode != sliding && mode != fixed, Cost: number(3)}
+
+	held := p.kind == "string"
+	var d emulator.Decision
+	var text string
+	switch p.script {
+	case precision.GCRAV1:
+		var state float64
+		if held {
+			state = emulator.ParseTAT(p.text)
+		}
+		state, d = emulator.GCRAV1(state, gcra, clock)
+		text = fmt.Sprintf("%.0f", state)
+	case precision.GCRAV2:
+		var state emulator.TAT
+		if held {
+			state = emulator.ParseTATV2(p.text)
+		}
+		state, d = emulator.GCRAV2(state, gcra, clock)
+		text = fmt.Sprint(uint64(state.S)*1e9 + uint64(state.Ns))
+	default:
+		var state emulator.WindowState
+		if held {
+			state = emulator.ParseWindow(p.text)
+		}
+		play := emulator.WindowV2
+		if p.script == precision.WindowV1 {
+			play = emulator.WindowV1
+		}
+		state, d = play(state, window, clock)
+		b := state.Bytes()
+		text = string(b[:])
+	}
+	switch {
+	case d.Err != "":
+		return nil, d.Err, nil
+	case p.kind == "list":
+		return nil, "WRONGTYPE", nil
+	case d.Written:
+		p.kind, p.text, p.ttlMs = "string", text, d.TTLMs
+	}
+	var reply []string
+	for _, n := range []int64{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs} {
+		reply = append(reply, decimal(n))
+	}
+	return reply, "", nil
+}

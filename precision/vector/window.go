@@ -1,0 +1,302 @@
+package vector
+
+import (
+	"fmt"
+	"strings"
+)
+
+// windowArgv is a group's arguments, the period in ns.
+func windowArgv(amount, periodNs int64, mode string) string {
+	return strings.Join([]string{decimal(amount), decimal(periodNs), mode}, " ")
+}
+
+// windowed is a call with its own limit.
+func windowed(amount, periodNs int64, mode string, cost, nowNs int64) []string {
+	return []string{decimal(amount), decimal(periodNs), mode, decimal(cost), decimal(nowNs)}
+}
+
+const fixed, sliding = "fixed", "sliding"
+
+func windowTables(version int) []group {
+	const minute, eight = 60 * second, 8 * second
+	native := func(amount, periodNs int64, mode string) port {
+		return windowPort(version, amount, periodNs, mode == sliding)
+	}
+	groups := []group{{
+		comment: "10 in a fixed window of 8 s",
+		argv:    windowArgv(10, eight, fixed),
+		tests: []test{
+			{1, "cost 3 at 0, 1, 2, 4, 8, 9 and 10 s: 18 units in ten seconds", "WindowBoundary", none,
+				from(epoch, calls(3, 0, 3, second, 3, 2*second, 3, 4*second, 3, 8*second, 3, 9*second, 3, 10*second))},
+			{2, "6 in the window before count for nothing", "PreviousWeight", holdingCounts(epoch/eight, 6, 6), from(epoch+6*second, calls(3, 0))},
+		},
+	}, {
+		comment: "10 in a sliding window of 8 s",
+		argv:    windowArgv(10, eight, sliding),
+		tests: []test{
+			{3, "6 in the window before, 6 in this one, 6 s into it: cost 3 is refused", "PreviousWeight", holdingCounts(epoch/eight, 6, 6), from(epoch+6*second, calls(3, 0, 2, 0))},
+			{4, "what the window before had fades to nothing", "PreviousWeight", holdingCounts(epoch/eight-1, 0, 10),
+				from(epoch, calls(0, 0, 1, 0, 0, 800*ms-1, 0, 800*ms, 0, 4*second, 0, 8*second-1, 0, 8*second))},
+			{5, "a call just before a window's end weighs in full after it", "PreviousWeight WindowBoundary", none, from(epoch, calls(10, 8*second-1, 1, 8*second, 1, 8800*ms-1, 1, 8800*ms))},
+		},
+	}}
+	for i, mode := range []string{fixed, sliding} {
+		id := 20 + 60*i
+		limit := native(10, second, mode)
+		groups = append(groups, group{
+			comment: "10 in a " + mode + " window of 1 s",
+			argv:    windowArgv(10, second, mode),
+			tests: []test{
+				{id + 0, "ten at one instant and no unit more", "BurstOffByOne", none, from(epoch, again(11, 1, 0))},
+				{id + 1, "20 calls in one microsecond: exactly 10", "BurstOffByOne", none, from(epoch, again(20, 1, 999*us))},
+				{id + 2, fmt.Sprintf("ten before a boundary and ten after it: %d", []int{20, 10}[i]), "PreviousWeight WindowBoundary", none, from(epoch, every(10, 1, 900*ms, 10*ms), every(10, 1, 1000*ms, 10*ms))},
+				{id + 3, fmt.Sprintf("30 a second for ten seconds: %d", []int{100, 91}[i]), "PreviousWeight WindowBoundary", none, from(epoch, thin(native(10, second, mode), thirty()))},
+				{id + 4, fmt.Sprintf("10 a second for ten seconds: %d", []int{100, 91}[i]), "PreviousWeight WindowBoundary", none, from(epoch, every(100, 1, 0, 100*ms))},
+				{id + 5, fmt.Sprintf("silence to 900 ms, then 500 a second for two seconds: %d", []int{30, 28}[i]), "PreviousWeight WindowBoundary", none,
+					from(epoch, thin(native(10, second, mode), every(1000, 1, 900*ms, 2*ms)))},
+				{id + 6, "6 admitted, 5 refused, 4 admitted, 1 refused", "ChargedRefusal", none, from(epoch, calls(6, 0, 5, 0, 4, 0, 1, 0))},
+				{id + 7, "a refused call leaves value and expiry", "ChargedRefusal", holdingCounts(epoch/second, 0, 8).expiring(), from(epoch, calls(3, 0, 3, 1, 2, 2))},
+				{id + 8, "refused calls do not push the wait away", "ChargedRefusal", none, from(epoch, calls(10, 0), every(10, 1, 0, 100*ms), calls(1, second, 1, 1100*ms))},
+				{id + 9, "cost 0 on a fresh key creates nothing", "WrittenLook", none, from(epoch, calls(0, 0))},
+				{id + 10, "cost 0 on a key that is half used, then empty", "WrittenLook", none, from(epoch, calls(5, 0, 0, 0, 5, 0, 0, 0, 1, 0))},
+				{id + 11, "cost 0 on a key in use moves no expiry", "WrittenLook", holdingCounts(epoch/second, 3, 8).expiring(), from(epoch, calls(0, 0, 0, second))},
+				{id + 12, "cost 0 in the next window does not roll the state", "WrittenLook", holdingCounts(epoch/second, 3, 8), from(epoch, calls(0, second, 0, 2*second))},
+				{id + 13, "amount + 1 on a fresh key can never be admitted, and creates nothing", "UnfittableStatus", none, from(epoch, calls(11, 0))},
+				{id + 14, "amount + 1 on a used key, and on one that has rested", "UnfittableStatus", none, from(epoch, calls(1, 0, 11, 0, 11, 10*second))},
+				{id + 15, "the largest cost there is can never be admitted", "UnfittableStatus WideNumbers", none, from(epoch, calls(1<<52, 0, 1, 0, 1<<52, 0))},
+				{id + 16, "the whole amount with one unit spent is refused, not unfittable", "UnfittableStatus", none, from(epoch, calls(1, 0, 10, 0))},
+				{id + 17, "a window begins at a multiple of the period", "WindowBoundary", none, from(epoch, calls(10, second-1, 1, second-1, 1, second, 1, second+1))},
+				{id + 18, "the last nanosecond of a window and the first of the next", "WindowBoundary", none, from(epoch, calls(5, 0, 5, second-1, 0, second-1, 0, second, 0, 2*second-1, 0, 2*second))},
+				{id + 19, "a window without a call between two", "PreviousWeight", none, from(epoch, calls(10, 0, 0, 2*second-1, 0, 2*second, 10, 2*second))},
+				{id + 20, "a full key without expiry refuses, recovers, and gets an expiry", "NoExpiry", holdingCounts(epoch/second, 0, 10), from(epoch, calls(1, 0, 1, second, 1, 2*second))},
+				{id + 21, "counts of long ago, without expiry, are over", "NoExpiry LongIdle", holdingCounts(epoch/second-5, 10, 10), from(epoch, calls(0, 0, 10, 0))},
+				{id + 22, "the expiry covers both counters", "ShortTTL TTLWithoutCost", none, from(epoch, calls(1, 1, 1, second-1))},
+				{id + 23, "the wait named is right to the nanosecond", "CoarseRetry", none, from(epoch+1, waiting(limit, epoch+1, 0, 7, 4, 9, 10))},
+				{id + 24, "reset_after falls to 0", "WindowBoundary", none, from(epoch, calls(1, 0, 0, second-1, 0, second, 0, 2*second-1, 0, 2*second))},
+				{id + 25, "a clock 1 ms behind, around a boundary, in turns", "ClockBackwards", none,
+					from(epoch, calls(6, ms, 6, -ms, 4, ms, 4, -ms, 1, ms, 1, -ms, 1, 2*ms, 1, -1))},
+				{id + 26, "a clock a minute behind, one ns more, and an hour", "ClockBackwards", none,
+					from(epoch, calls(10, 0, 0, -minute, 0, -minute-1, 0, -3600*second, 1, -minute, 1, 0))},
+				{id + 27, "a clock one window behind, and two", "ClockBackwards", none, from(epoch, calls(7, 0, 0, -second, 0, -2*second, 4, -second, 3, -2*second, 1, 0))},
+				{id + 28, "a clock 1 ns behind a full window, and the wait until it has passed", "ClockBackwards CoarseRetry", none, from(epoch, calls(10, 0, 1, -1, 1, second-1, 1, second))},
+				{id + 29, "a clock that goes back to 0 and comes again", "ClockBackwards", none, from(0, calls(10, epoch, 0, 0, 1, 0, 1, epoch))},
+				{id + 30, "two clocks 5 s apart, in turns", "ClockBackwards", none,
+					from(epoch, calls(1, 10*second, 1, 5*second, 1, 10*second, 1, 5*second, 8, 10*second, 8, 5*second, 1, 16*second))},
+			},
+			streams: []stream{{900 + i, "each call as soon as its wait is over", "WindowBoundary Drift", "1780000080123456789", 1000}},
+		})
+	}
+	groups = append(groups, group{
+		comment: "10 in a sliding window of 60 s",
+		argv:    windowArgv(10, minute, sliding),
+		tests: []test{
+			{150, "9 at 59 s, one more at 60.5 s and no other", "PreviousWeight", none, from(epoch, again(9, 1, 59*second), again(2, 1, 60500*ms))},
+			{151, "10 at 1970, one a day later: 9 are left", "LongIdle", none, from(0, again(10, 1, 0), calls(1, 1e8*ms))},
+			{152, "two gateways a second apart around a boundary, and a wait by the slower clock", "ClockBackwards EarliestRetry", none,
+				from(epoch, calls(10, minute, 1, 59*second, 1, 126*second-1, 1, 126*second))},
+		},
+	}, group{
+		comment: "60 in a sliding window of 60 s",
+		argv:    windowArgv(60, minute, sliding),
+		tests: []test{
+			{155, "60 before, 12 now, 12 s into the window: one unit fits a second later", "EarliestRetry", holdingCounts(epoch/minute, 60, 12),
+				from(epoch, calls(1, 12*second, 1, 13*second-1, 1, 13*second, 1, 60*second))},
+			{156, "the window is full by itself: one unit fits a second into the next", "EarliestRetry", holdingCounts(epoch/minute, 0, 60),
+				from(epoch, calls(1, 12*second, 1, 60*second, 1, 61*second-1, 1, 61*second, 1, 120*second))},
+			{157, "60 before: all 60 fit only when the window is over", "EarliestRetry", holdingCounts(epoch/minute-1, 0, 60), from(epoch, calls(60, 0, 60, minute-1, 60, minute))},
+		},
+	}, group{
+		comment: "1 in a sliding window of 1 s",
+		argv:    windowArgv(1, second, sliding),
+		tests: []test{{158, "one is admitted, the next when it has faded", "BurstOffByOne EarliestRetry", none,
+			from(epoch, waiting(native(1, second, sliding), epoch, 0, 1, 1, 1))}},
+	})
+	groups = append(groups, windowRanges(version)...)
+	groups = append(groups, windowClocks(version)...)
+	groups = append(groups, windowChanges())
+	good := []string{"300", "60000000000", sliding, "1", decimal(epoch)}
+	groups = append(groups,
+		hostileArguments([]string{"amount", "period_ns", "mode", "cost", "now_ns"}, good, holdingCounts(epoch/minute, 5, 7)),
+		group{
+			comment: "amounts and modes that are refused, and say what to do",
+			tests: []test{
+				{160, "an amount of 65535", "LooseArgument", none, [][]string{windowed(65535, minute, fixed, 65535, epoch), windowed(65535, minute, fixed, 1, epoch)}},
+				{161, "an amount of 65536", "LooseArgument", none, [][]string{windowed(65536, minute, fixed, 1, epoch)}},
+				{162, "an amount of 100000", "LooseArgument", none, [][]string{windowed(100000, minute, sliding, 1, epoch)}},
+				{163, "the mode Fixed", "LooseArgument", none, [][]string{windowed(10, minute, "Fixed", 1, epoch)}},
+				{164, "a mode with a space after it", "LooseArgument", none, [][]string{windowed(10, minute, "sliding ", 1, epoch)}},
+				{165, "a burst in place of the mode", "LooseArgument", none, [][]string{windowed(10, minute, "60", 1, epoch)}},
+			},
+		},
+		hostileState("300 60000000000 sliding", 301), group{
+			comment: "the server's clock",
+			argv:    windowArgv(300, minute, sliding),
+			tests: []test{
+				{1490, "now_ns is absent", "ServerClock", none, [][]string{{"0"}}},
+				{1492, "now_ns is empty", "ServerClock", none, [][]string{{"0", ""}}},
+				{1493, "now_ns is absent in a call that never fits", "ServerClock UnfittableStatus", none, [][]string{{"301"}}},
+				{1494, "counts of long ago are over", "ServerClock LongIdle", holdingCounts(1, 300, 300), [][]string{{"0"}, {"0", ""}}},
+			},
+		})
+	if version == 1 {
+		// What version 2 mends is how version 1 is defined.
+		own := strings.NewReplacer("ClockBackwards", "ClockReset", "EarliestRetry", "BoundaryRetry")
+		for _, g := range groups {
+			for i := range g.tests {
+				g.tests[i].flags = own.Replace(g.tests[i].flags)
+			}
+		}
+	}
+	return groups
+}
+
+// windowRanges are limits at the ends of their ranges, and streams.
+func windowRanges(version int) []group {
+	one := func(id int, comment, flags string, amount, periodNs int64, mode string, startNs int64, lists ...[]call) group {
+		return group{comment: comment, argv: windowArgv(amount, periodNs, mode),
+			tests: []test{{id, comment, flags, none, from(startNs, lists...)}}}
+	}
+	wait := func(id int, comment, flags string, amount, periodNs int64, mode string, startNs int64, costs ...int64) group {
+		return one(id, comment, flags, amount, periodNs, mode, startNs,
+			waiting(windowPort(version, amount, periodNs, mode == sliding), startNs, 0, costs...))
+	}
+	const long = 45 * day // epoch lies 18 days into one
+	groups := []group{
+		wait(200, "a fixed window of 1 ns", "WindowBoundary", 2, 1, fixed, epoch+7, 2, 1, 2, 1),
+		wait(201, "a sliding window of 1 ns", "WindowBoundary", 2, 1, sliding, epoch+7, 2, 1, 2, 1),
+		wait(202, "a fixed window of 2^52 ns", "WideNumbers", 65535, 1<<52, fixed, epoch, 65535, 1, 65535, 1),
+		wait(203, "a sliding window of 2^52 ns", "WideNumbers RoundedProducts EarliestRetry", 65535, 1<<52, sliding, epoch, 65535, 1, 2, 3, 65535),
+		wait(204, "a sliding window of 2^52 - 1 ns", "WideNumbers RoundedProducts EarliestRetry", 65534, 1<<52-1, sliding, epoch+1, 65534, 1, 2, 3, 4, 5),
+		wait(205, "a sliding window of a prime of ns", "RoundedProducts EarliestRetry", 997, 7919, sliding, epoch, 997, 1, 500, 3, 997, 1),
+		wait(206, "a sliding window of 2^26 + 1 ns", "RoundedProducts EarliestRetry", 65521, 1<<26+1, sliding, epoch, 65521, 1, 1000, 65000, 1),
+		wait(207, "a sliding window of 1 us", "RoundedProducts EarliestRetry", 7, 1000, sliding, epoch+999, 7, 1, 2, 3, 7),
+		wait(208, "a fixed window of a day", "WindowBoundary", 1000, day, fixed, epoch, 1000, 1, 999, 2),
+		wait(209, "a sliding window of 45 days, one unit below the amount before", "RoundedProducts EarliestRetry", 60000, long, sliding, epoch,
+			59999, 2, 1, 1, 1, 2, 3, 4, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47),
+		one(210, "a fixed window of 7919 ns, called each 500 ns", "InexactModulo", 5, 7919, fixed, epoch, every(48, 1, 0, 500)),
+		one(211, "a sliding window of 7919 ns, called each 1500 ns", "InexactModulo", 5, 7919, sliding, epoch, every(24, 1, 0, 1500)),
+		one(212, "a fixed window of 1000003 ns, around its boundary", "InexactModulo WindowBoundary", 3, 1000003, fixed,
+			(epoch/1000003+1)*1000003, calls(3, -1, 1, -1, 1, 0, 2, 0, 1, 1000002, 1, 1000003)),
+		one(213, "a fixed window of 52 days less a prime, around its boundary", "InexactModulo WindowBoundary", 3, 4503599627370449, fixed,
+			396*4503599627370449, calls(3, -1, 1, -1, 1, 0, 2, 0)),
+		one(214, "a sliding window around its boundary, to the nanosecond", "WindowBoundary PreviousWeight", 4, 1000003, sliding,
+			(epoch/1000003+1)*1000003, calls(4, -1, 1, -1, 1, 0, 1, 250000, 1, 250001, 0, 500001, 0, 500002)),
+	}
+	for i, s := range []struct {
+		comment          string
+		flags            string
+		amount, periodNs int64
+		mode             string
+		startNs          int64
+	}{
+		{"a sliding window of 7919 ns", "InexactModulo Drift", 5, 7919, sliding, epoch + 1},
+		{"a fixed window of 7919 ns", "InexactModulo Drift", 5, 7919, fixed, epoch + 1},
+		{"a sliding window of 1 s across 2^60", "ClockEdge Drift", 97, 1000003, sliding, 1<<60 - 3000000},
+		{"a sliding window across 2^61", "ClockEdge Drift", 97, 1000003, sliding, 1<<61 - 3000000},
+		{"a sliding window of 45 days", "RoundedProducts Drift", 60000, long, sliding, epoch},
+		{"a sliding window whose index comes round", "IndexWrap Drift", 5, 1000003, sliding, 1000003<<32 - 10000000},
+	} {
+		groups = append(groups, group{comment: s.comment, argv: windowArgv(s.amount, s.periodNs, s.mode),
+			streams: []stream{{910 + i, "each call as soon as its wait is over: " + s.comment, s.flags, decimal(s.startNs), 1000}}})
+	}
+	return groups
+}
+
+// windowClocks are clocks at the edges of numbers, indexes that come round, and far
+// waits.
+func windowClocks(version int) []group {
+	limits := group{comment: "3 in a sliding window of 1000003 ns", argv: windowArgv(3, 1000003, sliding)}
+	for i, c := range []struct {
+		comment string
+		startNs int64
+	}{
+		{"0", 0}, {"1", 1}, {"999999999", 999999999}, {"10^9", second}, {"2^53 - 1", 1<<53 - 1}, {"2^53 + 1", 1<<53 + 1},
+		{"2^60 - 1", 1<<60 - 1}, {"2^60 + 1", 1<<60 + 1}, {"2^61 - 1", 1<<61 - 1}, {"2^61 + 1", 1<<61 + 1},
+		{"2^61 + 255", 1<<61 + 255}, {"2^62 - 10^9", 1<<62 - second}, {"2^62 - 10^9 + 1", 1<<62 - second + 1},
+	} {
+		limits.tests = append(limits.tests, test{250 + i, "a clock of " + c.comment, "ClockEdge", none,
+			from(c.startNs, waiting(windowPort(version, 3, 1000003, true), c.startNs, 0, 1, 2, 1, 3, 0))})
+	}
+	for i, c := range []struct{ comment, now string }{
+		{"2^62 - 1", "4611686018427387903"}, {"2^62", "4611686018427387904"}, {"2^62 + 1", "4611686018427387905"},
+		{"2^63 - 1", "9223372036854775807"}, {"2^63", "9223372036854775808"}, {"10^19 - 1", "9999999999999999999"},
+		{"10^19, of 20 digits", "10000000000000000000"}, {"19 digits with leading zeros", "0000000000000000001"},
+		{"20 digits with leading zeros", "00000000000000000001"},
+	} {
+		limits.tests = append(limits.tests, test{270 + i, "a clock of " + c.comment, "ClockLimit", none, [][]string{{"3", c.now}, {"1", c.now}, {"0", c.now}}})
+	}
+	for i, at := range []int64{-1, 1, 999999999, 90000000, 9, -second} {
+		limits.tests = append(limits.tests, test{280 + i, fmt.Sprintf("the first call %d ns after a second's edge", at), "SecondEdge", none,
+			from(epoch+at, waiting(windowPort(version, 3, 1000003, true), epoch+at, 0, 1, 2, 1, 3))})
+	}
+
+	wrap := group{comment: "5 in a fixed window of 1000 ns, whose index comes round at 4294967296000 ns", argv: windowArgv(5, 1000, fixed)}
+	const round = int64(1000) << 32
+	wrap.tests = []test{
+		{300, "the last window and the first", "IndexWrap", none, from(round, calls(4, -1, 1, -1, 1, -1, 4, 0, 2, 0))},
+		{301, "the same index a round later is taken for the same window", "IndexWrap", none, from(0, calls(5, 500, 1, 500, 1, round+500))},
+		{302, "half a round later the counts are over", "IndexWrap", none, from(0, calls(5, 500, 0, round/2-1000, 0, round/2, 5, round/2+1000))},
+		{303, "a round later and one window", "IndexWrap", none, from(0, calls(5, 500, 0, round+1500))},
+		{304, "a clock behind over the round", "IndexWrap ClockBackwards", none, from(round, calls(5, 0, 0, -1, 1, -1, 0, 0))},
+	}
+	slide := group{comment: "5 in a sliding window of 1000 ns, whose index comes round at 4294967296000 ns", argv: windowArgv(5, 1000, sliding)}
+	slide.tests = []test{
+		{305, "the counts of the last window weigh in the first", "IndexWrap PreviousWeight", none, from(round, calls(5, -1, 1, 0, 1, 200, 1, 999))},
+		{306, "the largest index there is, held by a key", "IndexWrap", holdingCounts(1<<32-1, 2, 3), from(round, calls(0, -1, 0, 0, 1, 0))},
+	}
+
+	far := group{comment: "3 in a sliding window of 2^52 ns", argv: windowArgv(3, 1<<52, sliding)}
+	const index = epoch >> 52
+	far.tests = []test{
+		{310, "the stored window begins 52 days from now", "FarWait ClockBackwards", holdingCounts(index+1, 1, 3).expiring(), from(index<<52, calls(0, 0, 1, 0, 3, 0))},
+		{311, "the stored window begins 1 ns from now", "FarWait ClockBackwards WideNumbers", holdingCounts(index+1, 1, 2).expiring(), from((index+1)<<52, calls(0, -1, 3, -1, 1, -1))},
+		{312, "the stored window begins 52 days from now, less 3 ns", "FarWait ClockBackwards", holdingCounts(index+1, 2, 3).expiring(), from(index<<52+3, calls(0, 0, 1, 0, 2, 0))},
+		{313, "the stored window is full", "WideNumbers EarliestRetry", holdingCounts(index, 3, 3), from(index<<52+1, calls(1, 0, 2, 0, 3, 0))},
+	}
+	return []group{limits, wrap, slide, far}
+}
+
+// windowChanges are limits that change on a key in use, and states of the other version.
+func windowChanges() group {
+	const minute = 60 * second
+	const index = epoch / second
+	return group{
+		comment: "a limit that changes on a key in use: the counts stay",
+		tests: []test{
+			{320, "50 of 100 used, lowered to 10: nothing is left", "LiveChange", none, [][]string{
+				windowed(100, second, fixed, 50, epoch), windowed(10, second, fixed, 0, epoch), windowed(10, second, fixed, 1, epoch),
+				windowed(10, second, fixed, 10, epoch+second)}},
+			{321, "the same when sliding", "LiveChange", none, [][]string{
+				windowed(100, second, sliding, 50, epoch), windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 1, epoch+second),
+				windowed(10, second, sliding, 1, epoch+1820*ms-1), windowed(10, second, sliding, 1, epoch+1820*ms)}},
+			{322, "raised from 10 to 100", "LiveChange", none, [][]string{
+				windowed(10, second, sliding, 10, epoch), windowed(100, second, sliding, 91, epoch), windowed(100, second, sliding, 90, epoch)}},
+			{323, "from fixed to sliding", "LiveChange", none, [][]string{
+				windowed(10, second, fixed, 6, epoch), windowed(10, second, fixed, 6, epoch+second), windowed(10, second, sliding, 0, epoch+1500*ms),
+				windowed(10, second, sliding, 2, epoch+1500*ms), windowed(10, second, sliding, 1, epoch+1500*ms)}},
+			{324, "from sliding to fixed", "LiveChange", none, [][]string{
+				windowed(10, second, sliding, 10, epoch), windowed(10, second, sliding, 1, epoch+second), windowed(10, second, fixed, 10, epoch+second)}},
+			{325, "a longer period: the index is of another window, and nothing carries over", "LiveChange", none, [][]string{
+				windowed(10, second, fixed, 10, epoch), windowed(10, minute, fixed, 10, epoch)}},
+			{326, "a shorter period: the index is of another window, and nothing carries over", "LiveChange", none, [][]string{
+				windowed(10, minute, fixed, 10, epoch), windowed(10, second, fixed, 10, epoch)}},
+			{327, "a longer period whose stored index lies far ahead", "LiveChange ClockBackwards", none, [][]string{
+				windowed(10, minute, fixed, 10, epoch), windowed(10, 3600*second, fixed, 1, epoch), windowed(10, minute, fixed, 1, epoch)}},
+			{328, "a limit below the cost, and back", "LiveChange UnfittableStatus", none, [][]string{
+				windowed(10, second, sliding, 1, epoch), windowed(5, second, sliding, 6, epoch), windowed(10, second, sliding, 6, epoch)}},
+			{329, "lowered below what the window before had", "LiveChange EarliestRetry", holdingCounts(index-1, 0, 100), [][]string{
+				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 1, epoch), windowed(10, second, sliding, 1, epoch+910*ms-1),
+				windowed(10, second, sliding, 1, epoch+910*ms)}},
+			{330, "counts of 65535, the most that a key holds", "LiveChange WideNumbers", holdingCounts(index, 65535, 65535), [][]string{
+				windowed(10, second, sliding, 0, epoch), windowed(65535, second, sliding, 1, epoch), windowed(65535, second, sliding, 1, epoch+second+second/2)}},
+			{335, "a state of the other version in this window", "MixedVersions", holdingCounts(index, 3, 4), [][]string{
+				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 3, epoch), windowed(10, second, fixed, 3, epoch)}},
+			{336, "a state of the other version in the window before", "MixedVersions", holdingCounts(index-1, 9, 4), [][]string{
+				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 6, epoch), windowed(10, second, sliding, 1, epoch)}},
+			{337, "a state of the other version in the window after", "MixedVersions ClockBackwards", holdingCounts(index+1, 3, 4), [][]string{
+				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 4, epoch), windowed(10, second, fixed, 3, epoch)}},
+			{338, "a state of the other version two windows ago", "MixedVersions LongIdle", holdingCounts(index-2, 9, 9), [][]string{
+				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 10, epoch)}},
+		},
+	}
+}

@@ -1,0 +1,151 @@
+package precision
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/lua"
+)
+
+// Small worlds: numbers so small that every limit, state, cost and clock can be tried.
+// For gcra_v1 the grid is 4 ns in place of 256; nothing else of the code changes.
+
+const smallGrid = 4
+
+// smallGCRA calls try with every case: intervals to 16, bursts to 4, costs to one above
+// the burst, a TAT and a clock to 80 ns each.
+func smallGCRA(grid int64, try func(c Call, tat int64)) {
+	for interval := int64(1); interval <= 16; interval++ {
+		for burst := int64(1); burst <= 4; burst++ {
+			for cost := range burst + 2 {
+				for now := range int64(80) {
+					for tat := int64(0); tat <= 80; tat += grid {
+						try(Call{Amount: 1, PeriodNs: interval, Burst: burst, Cost: cost, NowNs: now}, tat)
+					}
+				}
+			}
+		}
+	}
+}
+
+// judgeOne holds one outcome, on a key that held the state with a ttl of 7 ms, against
+// the oracle. exactTAT is what exact arithmetic has where the script has its state.
+func judgeOne(script Script, grid int64, c Call, o Outcome, state State, exactTAT int64) string {
+	j := judge{trace: &Trace{Script: script, Calls: []Call{c}}, grid: grid,
+		state: state, ttlMs: 7, tatGrid: exactTAT, tatExact: exactTAT, lost: true}
+	switch script {
+	case GCRAV1:
+		j.gcraV1(&c, &o)
+	case GCRAV2:
+		j.gcraV2(&c, &o)
+	default:
+		j.window(&c, &o)
+	}
+	return j.tally.Broken
+}
+
+// smallV1 is the native port of gcra_v1 on the small grid.
+func smallV1(c Call, tat int64) Outcome {
+	after, d := emulator.GCRAV1OnGrid(smallGrid, float64(tat), emulator.GCRAArgs{Amount: float64(c.Amount),
+		PeriodNs: float64(c.PeriodNs), Burst: float64(c.Burst), Cost: float64(c.Cost)}, emulator.CallerClock(c.NowNs))
+	o := Outcome{Err: d.Err, Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs},
+		State: State{true, uint64(after)}, TTLMs: 7}
+	if d.Written {
+		o.TTLMs = d.TTLMs
+	}
+	return o
+}
+
+func TestSmallWorldOfGCRAV1(t *testing.T) {
+	tried := 0
+	smallGCRA(smallGrid, func(c Call, tat int64) {
+		o := smallV1(c, tat)
+		// every exact TAT that the script rounds up to its own
+		for below := range int64(smallGrid) {
+			tried++
+			if broken := judgeOne(GCRAV1, smallGrid, c, o, State{true, uint64(tat)}, max(tat-below, 0)); broken != "" {
+				t.Fatalf("tat %d, exact %d: %s", tat, max(tat-below, 0), broken)
+			}
+		}
+	})
+	t.Logf("%d cases", tried)
+}
+
+// The asset itself, with 4 written in place of 256, against the native port.
+func TestSmallWorldOfTheAsset(t *testing.T) {
+	if n := strings.Count(lua.GCRAV1, "256"); n == 0 {
+		t.Fatal("gcra_v1 does not name its grid")
+	}
+	small := strings.ReplaceAll(lua.GCRAV1, "256", strconv.Itoa(smallGrid))
+	ctx, redis := context.Background(), emulator.New()
+	sha, err := redis.ScriptLoad(ctx, small).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	smallGCRA(smallGrid, func(c Call, tat int64) {
+		// 13 is prime to all the loops' lengths, so every value of each comes up
+		if n++; n%13 != 0 {
+			return
+		}
+		redis.Do(ctx, "SET", "k", tat)
+		var o Outcome
+		if err := o.reply(redis.EvalSha(ctx, sha, []string{"k"}, c.appendArgs(nil, GCRAV1)...)); err != nil {
+			t.Fatal(err)
+		}
+		text, err := redis.Do(ctx, "GET", "k").Text()
+		if err := o.value(GCRAV1, text, err); err != nil {
+			t.Fatal(err)
+		}
+		if want := smallV1(c, tat); o.Err != want.Err || o.Verdict != want.Verdict || o.State != want.State {
+			t.Fatalf("tat %d %+v: %+v, native %+v", tat, c, o, want)
+		}
+	})
+	t.Logf("%d cases", n/13)
+}
+
+func TestSmallWorldOfGCRAV2(t *testing.T) {
+	tried := 0
+	smallGCRA(1, func(c Call, tat int64) {
+		tried++
+		k := nativeKey{tatV2: emulator.TAT{Ns: float64(tat)}, exists: true, ttlMs: 7}
+		if broken := judgeOne(GCRAV2, 1, c, k.call(GCRAV2, &c), State{true, uint64(tat)}, tat); broken != "" {
+			t.Fatalf("tat %d: %s", tat, broken)
+		}
+	})
+	t.Logf("%d cases", tried)
+}
+
+// Every count of both windows, every elapsed time and cost, for windows to 8 ns and
+// amounts to 5; the stored window from two before the clock's to two after it.
+func TestSmallWorldOfWindows(t *testing.T) {
+	for _, script := range []Script{WindowV1, WindowV2} {
+		tried := 0
+		for period := int64(1); period <= 8; period++ {
+			for amount := int64(1); amount <= 5; amount++ {
+				for counts := uint16(1); counts < 49; counts++ { // none at all is never written
+					for now := 10 * period; now < 11*period; now++ {
+						for index := uint32(8); index <= 12; index++ {
+							for cost := range amount + 2 {
+								for _, sliding := range []bool{false, true} {
+									tried++
+									s := Counts{index, counts % 7, counts / 7}
+									c := Call{Amount: amount, PeriodNs: period, Sliding: sliding, Cost: cost, NowNs: now}
+									k := nativeKey{exists: true, ttlMs: 7, window: emulator.WindowState{Exists: true,
+										Index: float64(index), Previous: float64(s.Previous), Current: float64(s.Current)}}
+									if broken := judgeOne(script, 1, c, k.call(script, &c), newCounts(s), 0); broken != "" {
+										t.Fatalf("%s: stored %+v: %s", script, s, broken)
+									}
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d cases", script, tried)
+	}
+}
