@@ -1,0 +1,173 @@
+package vectors_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tatami-rate/tatami/precision/servers"
+	"github.com/tatami-rate/tatami/vectors"
+)
+
+// clients are the runners, each an example of how to call the scripts.
+var clients = []string{
+	"redis_py.py", "node_redis.js", "ioredis.js", "redis_rb.rb", "phpredis.php", "redis_pm.pl", "redis_cli.sh",
+}
+
+// TestSamples checks that README.md shows each runner's marked lines as they are.
+func TestSamples(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(readme), "\n## Call it from your language\n")
+	if !found {
+		t.Fatal("README.md has no section 'Call it from your language'")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	shown := map[string]string{}
+	blocks := regexp.MustCompile("(?s)\\(vectors/clients/([^)]+)\\):\n\n```[a-z]+\n(.*?)```\n").FindAllStringSubmatch(section, -1)
+	for _, block := range blocks {
+		shown[block[1]] = block[2]
+	}
+	if fences := strings.Count(section, "\n```"); fences != 2*len(clients) || len(shown) != len(clients) {
+		t.Errorf("the section has %d fences and names %d files; want a block for each of %q", fences, len(shown), clients)
+	}
+	marked := regexp.MustCompile(`(?s)\n(?:#|//) sample\n(.*?)(?:#|//) end\n`)
+	for _, client := range clients {
+		text, err := os.ReadFile(filepath.Join("clients", client))
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples := marked.FindAllStringSubmatch(string(text), -1)
+		if len(samples) != 1 {
+			t.Errorf("%s has %d samples, want 1", client, len(samples))
+		} else if shown[client] != samples[0][1] {
+			t.Errorf("README.md shows of %s:\n%s\nthe file has:\n%s", client, shown[client], samples[0][1])
+		}
+	}
+}
+
+// TestClientsFail checks that every client fails what is wrong and passes the rest:
+// a SHA1, a test and a stream, as they are and each with one fault.
+func TestClientsFail(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if servers.Required() {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	reply := func(i int) func(f *file) {
+		return func(f *file) { f.step()["reply"].([]any)[i] = "7" }
+	}
+	faults := map[string]func(f *file){
+		"sha1":           func(f *file) { f.SHA1 = strings.Repeat("0", 40) },
+		"sha256":         func(f *file) { f.Groups[0].Streams[0]["sha256"] = strings.Repeat("0", 64) },
+		"error":          func(f *file) { f.step()["error"] = "BADARG" },
+		"status":         reply(0),
+		"remaining":      reply(1),
+		"retry_after_ns": reply(2),
+		"reset_after_ns": reply(3),
+		"state":          func(f *file) { f.step()["state"] = "37" },
+		"ttl above":      func(f *file) { f.step()["ttl_ms"] = []string{"0", "0"} },
+		"ttl below":      func(f *file) { f.step()["ttl_ms"] = []string{"9007199254740992", "9007199254740993"} },
+		"ttl":            func(f *file) { f.step()["ttl_ms"] = []string{"", ""} },
+	}
+	dir := t.TempDir()
+	var paths []string
+	write := func(name string, f file) {
+		text, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, filepath.Join(dir, name+".json"))
+		if err := os.WriteFile(paths[len(paths)-1], text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("right", smallest(t))
+	for name, fault := range faults {
+		f := smallest(t)
+		fault(&f)
+		write(name, f)
+	}
+
+	command := exec.Command("clients/run.sh", paths...)
+	command.Env = append(os.Environ(), "REDIS_URL=") // a server of its own
+	output, err := command.CombinedOutput()
+	if err == nil {
+		t.Error("run.sh exits with 0")
+	}
+	t.Logf("%s", output)
+	// Each file is a SHA1, a test and a stream; before the first comes a check of 64 bits.
+	want := [2]int{1 + 3*len(paths) - len(faults), len(faults)}
+	played := 0
+	for _, client := range clients {
+		t.Run(client, func(t *testing.T) {
+			_, lines, _ := strings.Cut("\n"+string(output), "\n"+client+":")
+			if why, skipped := strings.CutPrefix(lines, " skipped, "); skipped {
+				why, _, _ = strings.Cut(why, "\n")
+				if servers.Required() {
+					t.Fatal(why)
+				}
+				t.Skip(why)
+			}
+			played++
+			var passed, failed int
+			line := regexp.MustCompile(`(?m)^\d+ passed, \d+ failed$`).FindString(lines)
+			if _, err := fmt.Sscanf(line, "%d passed, %d failed", &passed, &failed); err != nil {
+				t.Fatalf("no counts: %v", err)
+			}
+			// By one protocol, or by RESP2 and RESP3.
+			if got := [2]int{passed, failed}; got != want && got != [2]int{2 * want[0], 2 * want[1]} {
+				t.Errorf("%d passed, %d failed; want %d and %d, or twice that", passed, failed, want[0], want[1])
+			}
+		})
+	}
+	// A client that exits with 0 would be among those that passed.
+	if want := fmt.Sprintf("0 clients passed, %d failed, ", played); !strings.Contains(string(output), want) {
+		t.Errorf("run.sh does not say %q", want)
+	}
+}
+
+// file is a file of vectors; schema.json has its form.
+type file struct {
+	Script string            `json:"script"`
+	SHA1   string            `json:"sha1"`
+	Flags  map[string]string `json:"flags"`
+	Groups []struct {
+		Comment string           `json:"comment"`
+		Argv    []string         `json:"argv"`
+		Tests   []map[string]any `json:"tests"`
+		Streams []map[string]any `json:"streams"`
+	} `json:"groups"`
+}
+
+// step is the first step of the first test.
+func (f *file) step() map[string]any {
+	return f.Groups[0].Tests[0]["steps"].([]any)[0].(map[string]any)
+}
+
+// smallest is gcra_v2's file cut down to one group of a test and a stream. The test is
+// one admitted call on a fresh key.
+func smallest(t *testing.T) file {
+	text, err := vectors.Files.ReadFile("gcra_v2.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f file
+	if err := json.Unmarshal(text, &f); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range f.Groups {
+		for _, test := range group.Tests {
+			f.Groups[0].Argv, f.Groups[0].Tests[0] = group.Argv, test
+		}
+	}
+	return f
+}
