@@ -1,14 +1,34 @@
 .DEFAULT_GOAL := help
-.PHONY: help test precision load sum check
+.PHONY: help test precision precision-long replay plots proof controls mutants load sum bench check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: ## run all tests; REQUIRE_SERVERS=1 makes a missing server a failure
 	go test -count=1 ./...
+	go -C loader/bench test -count=1 ./...
 
-precision: ## hold the scripts against exact integers; CASES= and SEED= widen or repeat it
-	go run ./precision/cmd/precision $(if $(CASES),-cases '$(CASES)') $(if $(SEED),-seed '$(SEED)')
+precision: ## hold the scripts against exact integers; CASES= and SEED= widen or repeat it; precision/report/ is the report
+	go run ./precision/cmd/precision -report precision/report $(if $(CASES),-cases '$(CASES)') $(if $(SEED),-seed '$(SEED)')
+
+precision-long: ## 10^9 native decisions against the oracle, with a hash to compare
+	go run ./precision/cmd/precision -long 1000000000
+
+replay: ## play one trace, TRACE='...' as a broken claim names it
+	go run ./precision/cmd/precision -replay '$(TRACE)'
+
+plots: ## draw precision/plots/*.svg anew
+	go test -count=1 ./precision/plots -run '^TestPlots$$' -update
+
+proof: ## prove the arithmetic of the scripts: gappa, and tests of what it cannot state
+	@for proof in precision/proof/*.g; do echo gappa $$proof; gappa -Eno-auto-dichotomy $$proof || exit 1; done
+	REQUIRE_SERVERS=1 go test -count=1 -v ./precision -run '^Test(Proof|Lemma)'
+
+controls: ## play wrong scripts, one published fault each; the suite must reject them
+	go run ./precision/cmd/precision -controls
+
+mutants: ## change the scripts a token at a time; the suite must notice. ASSET=gcra_v2 tries one
+	go run ./precision/cmd/mutants $(if $(ASSET),-asset '$(ASSET)')
 
 load: ## load the scripts into the server or cluster at REDIS_URL=redis://host:port
 	go run ./loader/cmd/tatami load $(if $(REDIS_URL),--redis "$$REDIS_URL")
@@ -16,11 +36,17 @@ load: ## load the scripts into the server or cluster at REDIS_URL=redis://host:p
 sum: ## bring the candidates of lua/lua.sum up to date; released lines stay
 	go test -count=1 ./lua -run '^TestSum$$' -update
 
+bench: ## measure the scripts beside other limiters, about 4 minutes; FLAGS='-speed -json' chooses
+	go -C loader/bench run . $(FLAGS)
+
 check: ## gofmt, vet, staticcheck, go.mod, lua.sum, and luacheck where there is one
 	@unformatted=$$(gofmt -l .) && { test -z "$$unformatted" || { echo "gofmt: run it on $$unformatted"; exit 1; }; }
 	go vet ./...
 	go tool staticcheck ./...
 	go mod tidy -diff
+	go -C loader/bench vet ./...
+	cd loader/bench && "$$(go -C ../.. tool -n staticcheck)" ./...
+	go -C loader/bench mod tidy -diff
 	go test -count=1 ./lua -run '^TestSum'
 	@if command -v luacheck >/dev/null; then \
 		echo luacheck lua/*.lua; \
