@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help test precision precision-long replay plots proof controls mutants load sum bench check
+.PHONY: help test precision precision-long replay plots proof controls mutants clients load sum bench check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +15,7 @@ precision-long: ## 10^9 native decisions against the oracle, with a hash to comp
 	go run ./precision/cmd/precision -long 1000000000
 
 replay: ## play one trace, TRACE='...' as a broken claim names it
+	@test -n '$(TRACE)' || { echo "usage: make replay TRACE='...'"; exit 2; }
 	go run ./precision/cmd/precision -replay '$(TRACE)'
 
 plots: ## draw precision/plots/*.svg anew
@@ -29,6 +30,9 @@ controls: ## play wrong scripts, one published fault each; the suite must reject
 
 mutants: ## change the scripts a token at a time; the suite must notice. ASSET=gcra_v2 tries one
 	go run ./precision/cmd/mutants $(if $(ASSET),-asset '$(ASSET)')
+
+clients: ## play the vectors by the client libraries of other languages that are installed, on REDIS_URL or a server of its own
+	vectors/clients/run.sh
 
 load: ## load the scripts into the server or cluster at REDIS_URL=redis://host:port
 	go run ./loader/cmd/tatami load $(if $(REDIS_URL),--redis "$$REDIS_URL")

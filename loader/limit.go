@@ -52,8 +52,9 @@ type Limit struct {
 	// Period is 1 ns to 2^52 ns (52 days).
 	Period time.Duration
 	// Burst is the units that a rested key may spend at once: at least 1, and
-	// Interval times Burst at most 2^52 ns. 0 is the same as Amount. A window has
-	// none.
+	// Interval times Burst at most 2^52 ns. After them it gains one each interval, so
+	// in any period at most Burst + Amount units pass. 0 is the same as Amount, and
+	// then up to twice the amount passes. A window has none.
 	Burst int64
 	// Algorithm is GCRA when left out.
 	Algorithm Algorithm

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,10 +31,14 @@ type Limiter struct {
 
 // New checks the pins, loads the scripts of both versions on every master that the
 // client knows, and holds the servers' SHA1s against the pins; a difference is an
-// ErrPin. A server that cannot be reached is an error too. One that is added,
+// ErrPin. A nil client and a server that cannot be reached are errors too. One that is added,
 // restarted or flushed later gets the scripts from the calls themselves. The limiter
 // calls gcra_v2 and window_v2.
 func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
+	// A nil pointer of some client's type is an interface that is not nil.
+	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("the client is nil")
+	}
 	scripts, err := Scripts()
 	if err != nil {
 		return nil, err
@@ -70,8 +75,9 @@ func (l *Limiter) WithClock(now func() time.Time) *Limiter {
 // WithV1 returns a limiter on the same client, and with the same clock, that calls
 // gcra_v1 and window_v1. Use it where callers of version 1 share the keys: both
 // versions read each other's state, but callers of both on one key at the same time
-// may be admitted up to ceil(Burst * 255 ns / Limit.Interval) units more by GCRA, and
-// a window that window_v1 resets is reset for all. So a key's callers switch together.
+// may be admitted up to Burst x (1 - interval / interval1) units more by GCRA, rounded
+// up, where interval1 is the interval rounded up to a multiple of 256 ns; and a window
+// that window_v1 resets is reset for all. So a key's callers switch together.
 func (l *Limiter) WithV1() *Limiter {
 	v1 := *l
 	v1.gcra, v1.window = &gcraV1, &windowV1
@@ -94,7 +100,9 @@ func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, er
 // The error is an ErrLimit, ErrCost or ErrClock before anything is sent; an
 // ErrBadArg, ErrBadState, ErrReadOnly or ErrOutOfMemory when nothing was spent; an
 // ErrReply; or the client's own. After a network error the units may have been
-// spent: the reply was lost, and the call is not sent again.
+// spent: the reply was lost, and the call is not sent again. Nor is one that a server
+// answered with LOADING or CLUSTERDOWN, which go-redis sends again for other commands:
+// nothing was spent then.
 func (l *Limiter) AllowN(ctx context.Context, key string, limit Limit, cost int64) (Result, error) {
 	c := &call{}
 	if err := l.prepare(ctx, c, key, limit, cost); err != nil {

@@ -42,7 +42,7 @@ type Result struct {
 	// is allowed after this wait if nothing else is spent meanwhile, and it would be
 	// refused a nanosecond earlier. With WithV1 a sliding window's wait is an upper
 	// bound: it ends at the first start of a window at which the call is sure to fit.
-	// So is any wait of 2^53 ns (104 days) or more, by up to 4096 ns.
+	// So is any wait while the key is full for 2^53 ns (104 days) or more, by up to 4096 ns.
 	RetryAfter time.Duration
 	// ResetAfter is the time until the key is as good as new, 0 or more.
 	ResetAfter time.Duration

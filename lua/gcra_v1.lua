@@ -135,7 +135,8 @@ elseif cost > burst then
 elseif retry < 2^53 then
   retry = retry - below
 end
--- A wait is exact below 2^53 (104 days); beyond, below is left in: up to 255 ns more.
+-- Waits are exact while ahead is below 2^53 (104 days); from there on below may be left
+-- in: up to 255 ns more.
 if reset < 0 then
   reset = 0
 elseif ahead >= 2^53 then

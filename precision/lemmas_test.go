@@ -298,7 +298,7 @@ func TestLemmaFarGCRA(t *testing.T) {
 		longest = max(longest, reset, retry)
 		most := int64(0)
 		if ahead >= 1<<53 {
-			most = farMoreNs
+			most = GCRAV2.farMoreNs()
 		}
 		if want.Status != 1 && (reset < 0 || reset > most || retry < 0 || retry > most) {
 			t.Fatalf("%+v tat %d now %d: %+v, want %+v", g, tat, now, d, want)

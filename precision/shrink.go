@@ -23,7 +23,7 @@ func Shrink(d Driver, t *Trace) (*Trace, string) {
 		for from := 0; from+chunk <= len(calls); {
 			less := append(append([]Call(nil), calls[:from]...), calls[from+chunk:]...)
 			if made += len(less); made > shrinkCalls {
-				return traceOf(t.Script, calls), broken
+				return NewTraceOf(t.Script, calls), broken
 			}
 			if b, at := playOnce(d, t.Script, less); at >= 0 {
 				calls, broken, shorter = less[:at+1], b, true
@@ -35,14 +35,14 @@ func Shrink(d Driver, t *Trace) (*Trace, string) {
 			chunk /= 2
 		}
 	}
-	return traceOf(t.Script, calls), broken
+	return NewTraceOf(t.Script, calls), broken
 }
 
 // playOnce judges the calls on a fresh key. at is the first call that falls short, -1
 // when none does or the driver cannot go on.
 func playOnce(d Driver, script Script, calls []Call) (broken string, at int) {
 	const key = "shrink"
-	t := traceOf(script, calls)
+	t := NewTraceOf(script, calls)
 	outcomes := make([]Outcome, len(calls))
 	err := d.Play(script, key, calls, outcomes)
 	if err = firstError(err, d.Forget(key)); err != nil {
@@ -53,15 +53,6 @@ func playOnce(d Driver, script Script, calls []Call) (broken string, at int) {
 		return "", -1
 	}
 	return tally.Broken, tally.BrokenAt
-}
-
-// traceOf makes the calls on the native port.
-func traceOf(script Script, calls []Call) *Trace {
-	t, k := &Trace{Script: script}, &nativeKey{}
-	for _, c := range calls {
-		t.add(k, c)
-	}
-	return t
 }
 
 // String is the trace as one argument of the command line, which ParseTrace reads:
@@ -100,7 +91,7 @@ func ParseTrace(text string) (*Trace, error) {
 		}
 		calls = append(calls, c)
 	}
-	return traceOf(script, calls), nil
+	return NewTraceOf(script, calls), nil
 }
 
 func parseCall(script Script, word string) (c Call, err error) {

@@ -33,12 +33,12 @@ func TestShrinkFindsTheSmallestTrace(t *testing.T) {
 		calls = append(calls, c)
 	}
 	d := faulty{NewNative()}
-	small, broken := Shrink(d, traceOf(GCRAV2, calls))
+	small, broken := Shrink(d, NewTraceOf(GCRAV2, calls))
 	// ten units fill the burst, the eleventh is refused, and then comes the fault
 	if len(small.Calls) != 12 || small.Calls[11].Cost != 2 || broken == "" {
 		t.Errorf("%d calls, %q: %v", len(small.Calls), broken, small)
 	}
-	whole, broken := Shrink(NewNative(), traceOf(GCRAV2, calls))
+	whole, broken := Shrink(NewNative(), NewTraceOf(GCRAV2, calls))
 	if len(whole.Calls) != 200 || broken != "" {
 		t.Errorf("a sound trace became %d calls, %q", len(whole.Calls), broken)
 	}

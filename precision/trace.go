@@ -3,6 +3,7 @@ package precision
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Trace is a list of calls on one key, with what the native port says of each. It is
@@ -51,9 +52,17 @@ func (t *Trace) add(k *nativeKey, c Call) *Outcome {
 	return &t.Native[len(t.Native)-1]
 }
 
-// saturatedResidues are the values of interval mod 256 that a saturated stream is
-// made for: both neighbours of a multiple, both of the half, and three in between.
-var saturatedResidues = []int64{1, 76, 127, 128, 182, 255}
+// saturatedResidues are the values of interval mod 256 that a saturated stream is made
+// for: all of them, those first that are near a multiple or the half, and two between.
+var saturatedResidues = func() []int64 {
+	residues := []int64{1, 76, 127, 128, 182, 255}
+	for r := range int64(grid) {
+		if !slices.Contains(residues[:6], r) {
+			residues = append(residues, r)
+		}
+	}
+	return residues
+}()
 
 // saturatedAdmissions is how many admissions a saturated stream has.
 const saturatedAdmissions = 100000
@@ -64,8 +73,12 @@ const saturatedAdmissions = 100000
 // that lean to one side add up.
 func NewSaturated(script Script, residue int64) *Trace {
 	t := &Trace{Script: script}
-	interval := 1024 + residue
-	c := Call{Amount: 1, PeriodNs: interval, Burst: 4, Cost: 1, NowNs: 1_780_000_000_123_456_789}
+	// bursts from 1 on, intervals from below one grid point to some thousand
+	interval := residue%13*grid + residue
+	if interval == 0 {
+		interval = grid
+	}
+	c := Call{Amount: 1, PeriodNs: interval, Burst: 1 + residue%7, Cost: 1, NowNs: 1_780_000_000_123_456_789 + residue}
 	k := &nativeKey{}
 	limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.grid())
 	for admitted := 0; admitted < saturatedAdmissions; admitted++ {

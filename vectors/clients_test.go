@@ -2,11 +2,12 @@ package vectors_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,7 +81,9 @@ func TestClientsFail(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var paths []string
+	checks := 1 // of 64 bits
 	write := func(name string, f file) {
+		checks += 1 + len(f.Groups[0].Tests) + len(f.Groups[0].Streams) // 1: of the SHA1
 		text, err := json.Marshal(f)
 		if err != nil {
 			t.Fatal(err)
@@ -94,6 +97,9 @@ func TestClientsFail(t *testing.T) {
 	for name, fault := range faults {
 		f := smallest(t)
 		fault(&f)
+		if name != "sha256" {
+			f.Groups[0].Streams = f.Groups[0].Streams[:0] // one is enough
+		}
 		write(name, f)
 	}
 
@@ -104,8 +110,7 @@ func TestClientsFail(t *testing.T) {
 		t.Error("run.sh exits with 0")
 	}
 	t.Logf("%s", output)
-	// Each file is a SHA1, a test and a stream; before the first comes a check of 64 bits.
-	want := [2]int{1 + 3*len(paths) - len(faults), len(faults)}
+	want := [2]int{checks - len(faults), len(faults)}
 	played := 0
 	for _, client := range clients {
 		t.Run(client, func(t *testing.T) {
@@ -140,12 +145,14 @@ type file struct {
 	Script string            `json:"script"`
 	SHA1   string            `json:"sha1"`
 	Flags  map[string]string `json:"flags"`
-	Groups []struct {
-		Comment string           `json:"comment"`
-		Argv    []string         `json:"argv"`
-		Tests   []map[string]any `json:"tests"`
-		Streams []map[string]any `json:"streams"`
-	} `json:"groups"`
+	Groups []group           `json:"groups"`
+}
+
+type group struct {
+	Comment string           `json:"comment"`
+	Argv    []string         `json:"argv"`
+	Tests   []map[string]any `json:"tests"`
+	Streams []map[string]any `json:"streams"`
 }
 
 // step is the first step of the first test.
@@ -153,8 +160,7 @@ func (f *file) step() map[string]any {
 	return f.Groups[0].Tests[0]["steps"].([]any)[0].(map[string]any)
 }
 
-// smallest is gcra_v2's file cut down to one group of a test and a stream. The test is
-// one admitted call on a fresh key.
+// smallest is gcra_v2's file cut down to one test, of one admitted call, and one stream.
 func smallest(t *testing.T) file {
 	text, err := vectors.Files.ReadFile("gcra_v2.json")
 	if err != nil {
@@ -164,10 +170,12 @@ func smallest(t *testing.T) file {
 	if err := json.Unmarshal(text, &f); err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range f.Groups {
-		for _, test := range group.Tests {
-			f.Groups[0].Argv, f.Groups[0].Tests[0] = group.Argv, test
-		}
+	f.Groups = slices.DeleteFunc(f.Groups, func(g group) bool { return len(g.Tests) == 0 || len(g.Streams) == 0 })[:1]
+	g := &f.Groups[0]
+	g.Tests, g.Streams = g.Tests[:1], g.Streams[:1]
+	g.Tests[0]["steps"] = g.Tests[0]["steps"].([]any)[:1]
+	if status := f.step()["reply"].([]any)[0]; status != "1" {
+		t.Fatalf("the first call of the first test has status %v, want 1", status)
 	}
 	return f
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -20,11 +23,32 @@ type request struct {
 // requestFlags adds the flags that allow and peek share.
 func requestFlags(command *cobra.Command, r *request) {
 	flags := command.Flags()
-	flags.Int64Var(&r.limit.Amount, "amount", 0, "units a period")
-	flags.DurationVar(&r.limit.Period, "period", 0, "the period, such as 1s, 1m or 24h")
-	flags.Int64Var(&r.limit.Burst, "burst", 0, "units that a rested key may spend at once; the amount when left out")
-	flags.StringVar((*string)(&r.limit.Algorithm), "algorithm", string(loader.GCRA),
-		"gcra, token_bucket, leaky_bucket, fixed_window or sliding_window")
+	flags.Func("amount", "`UNITS` a period, a whole number", whole(&r.limit.Amount))
+	flags.Func("period", "the `TIME`, such as 1s, 1m or 24h", func(text string) (err error) {
+		if r.limit.Period, err = time.ParseDuration(text); err != nil {
+			return errors.New("not a period such as 500ms, 1m or 24h, which is a day")
+		}
+		return nil
+	})
+	flags.Func("burst", "`UNITS` that a rested key may spend at once; then it gains one each interval,\n"+
+		"so in any period at most burst + amount pass: twice the amount when it is\n"+
+		"left out, for then it is the amount", func(text string) error {
+		if err := whole(&r.limit.Burst)(text); err != nil {
+			return err
+		}
+		if r.limit.Burst == 0 { // which means in a Limit that it is left out
+			return errors.New("a burst is at least 1; leave it out to use the amount")
+		}
+		return nil
+	})
+	flags.Func("algorithm", "`NAME`: gcra, token_bucket, leaky_bucket, fixed_window or sliding_window (default gcra)",
+		func(name string) error {
+			if name == "" { // which means in a Limit that it is left out
+				return errors.New("it is empty; leave it out to use gcra")
+			}
+			r.limit.Algorithm = loader.Algorithm(name)
+			return nil
+		})
 	flags.BoolVar(&r.v1, "v1", false, "call gcra_v1 or window_v1, as the other callers of the key do")
 	for _, name := range []string{"amount", "period"} {
 		if err := command.MarkFlagRequired(name); err != nil {
@@ -33,8 +57,35 @@ func requestFlags(command *cobra.Command, r *request) {
 	}
 }
 
+// whole makes a flag's function that takes a whole number, in decimal.
+func whole(n *int64) func(string) error {
+	return func(text string) (err error) {
+		if *n, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return errors.New("not a whole number below 2^63")
+		}
+		return nil
+	}
+}
+
+// oneKey is the Args of a command on a key. Redis takes an empty key, but in a shell
+// it is a variable that is not set.
+func oneKey(command *cobra.Command, args []string) error {
+	problem := ""
+	switch {
+	case len(args) == 0:
+		problem = "needs a KEY"
+	case len(args) > 1:
+		problem = fmt.Sprintf("takes one KEY, not %d arguments", len(args))
+	case args[0] == "":
+		problem = "needs a KEY that is not empty"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s %s; see %s --help", command.Name(), problem, command.CommandPath())
+}
+
 func (a *app) allow() *cobra.Command {
-	var r request
+	r := request{cost: 1}
 	command := &cobra.Command{
 		Use:   "allow KEY",
 		Short: "Ask for units of a limit, and spend them",
@@ -50,11 +101,11 @@ It calls gcra_v2 or window_v2. All callers of a key should call the same version
 both keep the same state.`,
 		Example: `  tatami allow user:42 --amount 300 --period 1m --burst 60
   tatami allow backup --amount 1 --period 1h && ./backup`,
-		Args: cobra.ExactArgs(1),
+		Args: oneKey,
 		RunE: a.onRequest(&r, func(result loader.Result) bool { return result.Allowed }),
 	}
 	requestFlags(command, &r)
-	command.Flags().Int64Var(&r.cost, "cost", 1, "units asked for; 0 only looks")
+	command.Flags().Func("cost", "`UNITS` asked for; 0 only looks (default 1)", whole(&r.cost))
 	return command
 }
 
@@ -70,7 +121,7 @@ Before a key's callers move from version 1 to 2, look at it with --v1 and withou
 each answers from the state that is there.`,
 		Example: `  tatami peek user:42 --amount 300 --period 1m --burst 60
   tatami peek user:42 --amount 300 --period 1m --burst 60 --v1`,
-		Args: cobra.ExactArgs(1),
+		Args: oneKey,
 		RunE: a.onRequest(&r, func(result loader.Result) bool { return result.Remaining > 0 }),
 	}
 	requestFlags(command, &r)
@@ -90,10 +141,13 @@ func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Com
 			limiter = limiter.WithV1()
 		}
 		result, err := limiter.AllowN(ctx, args[0], r.limit, r.cost)
+		if errors.Is(err, loader.ErrBadState) {
+			return fmt.Errorf("key %q: %w", args[0], err)
+		}
 		if err != nil {
 			return err
 		}
-		if err := a.printResult(result, r.cost); err != nil {
+		if err := a.printResult(result, r); err != nil {
 			return err
 		}
 		if !ok(result) {
@@ -109,7 +163,7 @@ func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Com
 	}
 }
 
-func (a *app) printResult(result loader.Result, cost int64) error {
+func (a *app) printResult(result loader.Result, r *request) error {
 	status, text := 0, fmt.Sprintf("refused, retry after %v, ", result.RetryAfter)
 	switch {
 	case result.Allowed:
@@ -117,7 +171,7 @@ func (a *app) printResult(result loader.Result, cost int64) error {
 	case result.Unfittable:
 		status, text = -1, "unfittable, "
 	}
-	if cost == 0 {
+	if r.cost == 0 {
 		text = ""
 	}
 	return a.print(struct {
@@ -126,5 +180,5 @@ func (a *app) printResult(result loader.Result, cost int64) error {
 		RetryAfterNS int64 `json:"retry_after_ns"`
 		ResetAfterNS int64 `json:"reset_after_ns"`
 	}{status, result.Remaining, result.RetryAfter.Nanoseconds(), result.ResetAfter.Nanoseconds()},
-		fmt.Sprintf("%sremaining %d, reset after %v\n", text, result.Remaining, result.ResetAfter))
+		fmt.Sprintf("%sremaining %d, reset after %v, %v\n", text, result.Remaining, result.ResetAfter, r.limit))
 }

@@ -47,7 +47,7 @@ Eight bytes are always a window: as a TAT they would lie in the first tenth of a
 second of 1970. Exits with 1 when there is no such key, and with 3 when it holds
 something else.`,
 		Example: `  tatami inspect user:42`,
-		Args:    cobra.ExactArgs(1),
+		Args:    oneKey,
 		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, args []string) error {
 			key := args[0]
 			if cluster, ok := client.(*redis.ClusterClient); ok {
@@ -66,6 +66,9 @@ something else.`,
 			})
 			if err == redis.Nil {
 				return &exit{exitRefused, fmt.Errorf("no key %q", key)}
+			}
+			if err != nil && redis.HasErrorPrefix(err, "WRONGTYPE") {
+				return fmt.Errorf("key %q: %w", key, err)
 			}
 			if err != nil {
 				return err

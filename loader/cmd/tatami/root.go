@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -81,18 +83,30 @@ func (a *app) root() *cobra.Command {
 		Use:   "tatami",
 		Short: "Exact rate limits inside a Redis: load the scripts, check them, call them",
 		Long: "tatami loads versioned rate-limiting scripts into a Redis or a Redis cluster,\n" +
-			"checks that they are there, calls them, and shows what a key holds.\n\n" + exitHelp,
+			"checks that they are there, calls them, and shows what a key holds.\n\n" +
+			"A server has 5 s to accept a connection and 5 s to answer a command; the URL may\n" +
+			"set others: redis://host:port?dial_timeout=1s&read_timeout=1s\n\n" + exitHelp,
 		Example: `  tatami load
   tatami allow user:42 --amount 300 --period 1m --burst 60`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.url, "redis", "",
-		"`URL` of the server or of any node of a cluster (default $REDIS_URL, else redis://localhost:6379)")
+		"`URL` of the server or of any node of a cluster, as redis://host:port,\n"+
+			"rediss:// for TLS (default $REDIS_URL, else redis://localhost:6379)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, errors on standard error too")
 	root.AddCommand(a.list(), a.load(), a.verify(), a.allow(), a.peek(), a.inspect())
 	return root
+}
+
+// version is the module's, which a build outside of version control lacks.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
 }
 
 // onServer makes a command's RunE of do, which gets a client of the server or
@@ -100,7 +114,11 @@ func (a *app) root() *cobra.Command {
 func (a *app) onServer(do func(ctx context.Context, client redis.UniversalClient, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		ctx := command.Context()
-		client, err := a.connect(ctx)
+		source, address := "--redis", a.url
+		if !command.Flags().Changed("redis") {
+			source, address = "REDIS_URL", cmp.Or(os.Getenv("REDIS_URL"), "redis://localhost:6379")
+		}
+		client, err := connect(ctx, source, address)
 		if err == nil {
 			defer client.Close()
 			err = do(ctx, client, args)
@@ -117,11 +135,15 @@ func (a *app) onServer(do func(ctx context.Context, client redis.UniversalClient
 }
 
 // connect asks the server whether it is a node of a cluster, and returns a client of
-// the whole cluster then.
-func (a *app) connect(ctx context.Context) (redis.UniversalClient, error) {
-	options, err := redis.ParseURL(cmp.Or(a.url, os.Getenv("REDIS_URL"), "redis://localhost:6379"))
+// the whole cluster then. An error names the source of the address.
+func connect(ctx context.Context, source, address string) (redis.UniversalClient, error) {
+	options, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, &exit{exitUsage, fmt.Errorf("the server's URL: %w", err)}
+		var malformed *url.Error
+		if errors.As(err, &malformed) { // its text has the address, with the password
+			err = errors.New("no URL")
+		}
+		return nil, &exit{exitUsage, fmt.Errorf("%s: %w; the form is redis://host:port, or rediss://host:port for TLS", source, err)}
 	}
 	// A person waits: an error at once is better than a connection after a minute.
 	options.MaxRetries = cmp.Or(options.MaxRetries, -1)

@@ -35,7 +35,8 @@ func (s script) bound() string {
 	if s.BoundNS == 0 {
 		return "exact"
 	}
-	return fmt.Sprintf("never early, less than %d ns late", s.BoundNS)
+	return fmt.Sprintf("never early, less than %d ns late against its own interval (period/amount, up to a multiple of %d ns)",
+		s.BoundNS, s.BoundNS)
 }
 
 func (a *app) list() *cobra.Command {
@@ -81,6 +82,14 @@ calls; bound_ns is 0 for an exact one.`,
 	}
 }
 
+// noArguments is the Args of a command that takes none.
+func noArguments(command *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments", command.Name())
+	}
+	return nil
+}
+
 func (a *app) load() *cobra.Command {
 	return &cobra.Command{
 		Use:   "load",
@@ -89,7 +98,7 @@ func (a *app) load() *cobra.Command {
 a line "SHA1 name" for each. The server's own SHA1s are held against the pinned
 ones. Loading again does no harm.`,
 		Example: `  tatami load --redis redis://localhost:6379`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
 			if _, err := loader.New(ctx, client); err != nil {
 				return err
@@ -122,7 +131,7 @@ func (a *app) verify() *cobra.Command {
 		Long: `Ask the server, or every master of its cluster, for each script by its SHA1, and
 load nothing. Exits with 1 when one is missing on any of them.`,
 		Example: `  tatami verify || tatami load`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
 			found, err := loader.Verify(ctx, client)
 			if err != nil {

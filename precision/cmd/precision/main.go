@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -53,21 +55,23 @@ func main() {
 	}
 }
 
-// load is how much a driver plays: native all streams and all cases, for some 100 ns
-// each; the others, which take 100 times longer, so much that the whole run with five
+// load is how much a driver plays: native all cases, and all streams of the script
+// with an error that could add up, for some 100 ns a decision; the others, which take 100 times longer, so much that the whole run with five
 // containers ends within a minute on two cores.
 func load(cases int) func(precision.Driver, precision.Script) precision.Load {
 	return func(d precision.Driver, script precision.Script) precision.Load {
 		switch d.(type) {
 		case *precision.Native:
-			return precision.Load{Decisions: cases, Streams: math.MaxInt}
+			if script == precision.GCRAV1 {
+				return precision.Load{Decisions: cases, Streams: math.MaxInt}
+			}
+			return precision.Load{Decisions: cases, Streams: 6}
 		case precision.Restored: // a container
 			if script == precision.GCRAV1 {
 				return precision.Load{Decisions: cases / 400, Streams: 1}
 			}
 			return precision.Load{Decisions: cases / 400}
 		}
-		// gcra_v1 is the script with an error that could add up
 		if script == precision.GCRAV1 {
 			return precision.Load{Decisions: cases / 100, Streams: 2}
 		}
@@ -205,6 +209,14 @@ func open() (drivers []precision.Driver, closeAll func(), err error) {
 			c()
 		}
 	}
+	// What was started is stopped on a signal too: a container would stay.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		closeAll()
+		os.Exit(1)
+	}()
 	asset, err := precision.NewAsset()
 	if err != nil {
 		return nil, closeAll, err

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// mutant is a script with one token changed, or one rounding dropped.
+type mutant struct {
+	asset string // the script's name
+	// was and is are the changed line before and after, without comment and
+	// indentation, and nth counts from 1 the mutants of the asset for which both are
+	// the same. The four name the mutant; a change elsewhere in the asset leaves them.
+	was, is string
+	nth     int
+	script  string
+}
+
+// swaps are what stands in for an operator or a name.
+var swaps = map[string][]string{
+	"<": {"<=", ">"}, "<=": {"<", ">="}, ">": {">=", "<"}, ">=": {">", "<="},
+	"==": {"~="}, "~=": {"=="},
+	"+": {"-", "*", "/", "%"}, "-": {"+", "*", "/", "%"}, "*": {"+", "-", "/", "%"},
+	"/": {"+", "-", "*", "%"}, "%": {"+", "-", "*", "/"},
+	"and": {"or"}, "or": {"and"}, "not": {""}, "true": {"false"}, "false": {"true"},
+	"floor": {"ceil", ""}, "ceil": {"floor", ""}, "min": {"max"}, "max": {"min"},
+}
+
+// mutate returns every mutant of an asset: each operator and name of swaps replaced,
+// each number one up and one down, each minus of a sign dropped, each term after a
+// + or - dropped, which is how the assets round, and each floor and ceil dropped.
+func mutate(asset, script string) ([]mutant, error) {
+	all, err := tokens(script)
+	if err != nil {
+		return nil, err
+	}
+	m := mutations{asset: asset, script: script, seen: map[[2]string]int{}}
+	for i, t := range all {
+		sign := t.text == "-" && (i == 0 || !all[i-1].endsOperand())
+		switch {
+		case t.kind == number:
+			m.add(t.from, t.to, "("+t.text+" + 1)")
+			m.add(t.from, t.to, "("+t.text+" - 1)")
+		case t.kind == quoted:
+		case sign:
+			m.add(t.from, t.to, "")
+		case t.text == "floor" || t.text == "ceil":
+			for _, to := range swaps[t.text] {
+				if to == "" { // math.ceil(x) becomes (x)
+					m.add(all[i-2].from, t.to, "")
+				} else {
+					m.add(t.from, t.to, to)
+				}
+			}
+		default:
+			for _, to := range swaps[t.text] {
+				m.add(t.from, t.to, to)
+			}
+			if t.text == "+" || t.text == "-" {
+				m.add(all[i-1].to, all[termEnd(all, i+1)].to, "")
+			}
+		}
+	}
+	return m.mutants, nil
+}
+
+// termEnd is the index of the last token of the term that starts with token at.
+func termEnd(all []token, at int) int {
+	depth := 0
+	for i := at; ; i++ {
+		switch all[i].text {
+		case "(", "[":
+			depth++
+		case ")", "]":
+			depth--
+		}
+		next := all[i+1]
+		ends := next.kind != operator && all[i].endsOperand() || // a statement or and, or, then
+			slices.Contains([]string{"+", "-", "..", "<", "<=", ">", ">=", "==", "~=", ",", ")", "]", "}"}, next.text) &&
+				all[i].endsOperand()
+		if depth == 0 && ends {
+			return i
+		}
+	}
+}
+
+type mutations struct {
+	asset, script string
+	mutants       []mutant
+	seen          map[[2]string]int
+}
+
+// add is the mutant with the bytes from .. to replaced.
+func (m *mutations) add(from, to int, text string) {
+	changed := m.script[:from] + text + m.script[to:]
+	lineFrom := strings.LastIndexByte(m.script[:from], '\n') + 1
+	lineTo := to + strings.IndexByte(m.script[to:], '\n')
+	was := bare(m.script[lineFrom:lineTo])
+	is := bare(changed[lineFrom : lineTo+len(changed)-len(m.script)])
+	m.seen[[2]string{was, is}]++
+	m.mutants = append(m.mutants, mutant{m.asset, was, is, m.seen[[2]string{was, is}], changed})
+}
+
+// bare is a line without its comment and the blanks around it.
+func bare(line string) string {
+	code, _, _ := strings.Cut(line, " -- ")
+	return strings.TrimSpace(code)
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/lua"
+	"github.com/tatami-rate/tatami/precision"
+)
+
+// assets are the scripts that are mutated.
+var assets = []struct {
+	script precision.Script
+	text   string
+	window bool
+}{
+	{precision.GCRAV1, lua.GCRAV1, false},
+	{precision.GCRAV2, lua.GCRAV2, false},
+	{precision.WindowV1, lua.WindowV1, true},
+	{precision.WindowV2, lua.WindowV2, true},
+}
+
+const (
+	gcraTraces   = 12
+	windowTraces = 24
+	traceSeed    = 1
+	// openings are played of all traces before any of them is played to its end: most
+	// mutants fall there.
+	openings = 60
+	// streamCalls are enough for errors of a saturated stream to pass the bound, and
+	// fades for a quotient to be rounded to the wrong side of a whole number.
+	streamCalls = 2000
+	fades       = 2000
+)
+
+// suite is what every mutant of one asset must fail.
+type suite struct {
+	script        precision.Script
+	trials, edges []trial
+	openings      []*precision.Trace
+	traces        []*precision.Trace
+}
+
+func newSuite(script precision.Script, isWindow bool) *suite {
+	s := &suite{script: script, trials: trials(script, isWindow), edges: edges(script, isWindow)}
+	count := gcraTraces
+	if isWindow {
+		count = windowTraces
+		s.traces = append(s.traces, precision.NewFading(script, 65535, 2_345_678_901_234_567, fades))
+	} else {
+		s.traces = append(s.traces, opening(precision.NewSaturated(script, 76), streamCalls))
+	}
+	for i := range count {
+		s.traces = append(s.traces, precision.NewTrace(script, traceSeed, i))
+	}
+	for _, t := range s.traces {
+		s.openings = append(s.openings, opening(t, openings))
+	}
+	return s
+}
+
+// opening is the first n calls of a trace.
+func opening(t *precision.Trace, n int) *precision.Trace {
+	return &precision.Trace{Script: t.Script, Calls: t.Calls[:n], Native: t.Native[:n]}
+}
+
+// fall tells which part of the suite a text falls in, and how; both are empty for one
+// that passes it all. Cheap parts come first.
+func (s *suite) fall(text string) (part, how string, err error) {
+	r := emulator.New()
+	sha, err := r.ScriptLoad(context.Background(), text).Result()
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", s.script, err)
+	}
+	for _, list := range []struct {
+		part   string
+		trials []trial
+	}{{"arguments", s.trials}, {"edges", s.edges}} {
+		for i := range list.trials {
+			c := &list.trials[i]
+			if got := c.run(r, sha); got != c.want {
+				return list.part, fmt.Sprintf("%.60q on %.40q: %.200s, want %.200s", c.args, c.held, got, c.want), nil
+			}
+		}
+	}
+	asset, err := precision.NewAsset()
+	if err != nil {
+		return "", "", err
+	}
+	if err := asset.Replace(s.script, text); err != nil {
+		return "", "", err
+	}
+	for i, t := range append(s.openings, s.traces...) {
+		outcomes := make([]precision.Outcome, len(t.Calls))
+		if err := asset.Play(s.script, fmt.Sprint(i), t.Calls, outcomes); err != nil {
+			return "traces", err.Error(), nil // such as a state that no script would write
+		}
+		if tally := precision.Judge(t, outcomes); !tally.Sound() {
+			return "traces", tally.Broken, nil
+		}
+	}
+	return "", "", nil
+}

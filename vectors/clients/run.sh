@@ -1,0 +1,59 @@
+#!/bin/sh
+# Plays the vectors, or the files given, by each client that is installed, and names the others:
+#   vectors/clients/run.sh [file ...]
+# The server is the one at REDIS_URL, or one of its own. With REQUIRE_SERVERS=1 a missing
+# client is a failure.
+set -eu
+clients=$(dirname "$0")
+passed=0 failed=0 skipped=0
+
+start() { # a server of its own
+  dir=$(mktemp -d)
+  port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 10000))
+  redis-server --port $port --bind 127.0.0.1 --dir "$dir" --save '' --appendonly no >"$dir/log" &
+  server=$!
+  trap 'kill $server; wait $server || true; rm -r "$dir"' EXIT
+  # Another server may have the port; this one has then exited.
+  until redis-cli -p $port INFO server 2>/dev/null | grep -q "^process_id:$server.$"; do
+    kill -0 $server || { cat "$dir/log"; exit 1; }
+    sleep 0.1
+  done
+  export REDIS_URL=redis://127.0.0.1:$port
+}
+
+play() { # file needs language probe: plays files by a client, if the probe succeeds
+  file=$clients/$1 needs=$2 language=$3 probe=$4
+  shift 4
+  if ! (cd "$clients" && eval "$probe") >/dev/null 2>&1; then
+    echo "${file##*/}: skipped, needs $needs"
+    skipped=$((skipped + 1))
+    return
+  fi
+  if [ "$server" ]; then
+    redis-cli -u "$REDIS_URL" SCRIPT FLUSH >/dev/null # so that each has to load the scripts
+  fi
+  echo "${file##*/}:"
+  if $language "$file" "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+server=''
+[ "${REDIS_URL:-}" ] || start
+# Another python3 may come before the system's, without its packages.
+python=python3
+$python -c 'import redis' 2>/dev/null || python=/usr/bin/python3
+npm="npm ci --prefix vectors/clients"
+
+play redis_py.py 'redis-py' $python "$python -c 'import redis'" "$@"
+play node_redis.js "Node and: $npm" node "node --input-type=module -e 'import \"redis\"'" "$@"
+play ioredis.js "Node and: $npm" node "node --input-type=module -e 'import \"ioredis\"'" "$@"
+play redis_rb.rb 'the gem redis' ruby "ruby -r redis -e ''" "$@"
+play phpredis.php 'phpredis' php "php -r 'new Redis();'" "$@"
+play redis_pm.pl 'Redis.pm' perl "perl -MRedis -e ''" "$@"
+play redis_cli.sh 'redis-cli, jq and sha1sum' sh 'command -v redis-cli && command -v jq && command -v sha1sum' "$@"
+
+echo "$passed clients passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && { [ "$skipped" -eq 0 ] || [ "${REQUIRE_SERVERS:-}" != 1 ]; }
