@@ -3,6 +3,7 @@ package loader_test
 import (
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,33 @@ func TestInterval(t *testing.T) {
 	} {
 		if got := (loader.Limit{Amount: test.amount, Period: test.period}).Interval(); got != test.want {
 			t.Errorf("%d per %v: interval %d ns, want %d", test.amount, test.period, got, test.want)
+		}
+	}
+}
+
+// TestBurstAndAmount spends all that there is at each return of a unit, from rest
+// through one period, both ends included.
+func TestBurstAndAmount(t *testing.T) {
+	_, limiter := start(t)
+	for i, test := range []struct {
+		limit loader.Limit
+		want  int64
+	}{
+		{loader.Limit{Amount: 5, Period: time.Second, Burst: 3}, 8},
+		{loader.Limit{Amount: 5, Period: time.Second, Burst: 1}, 6},
+		{loader.Limit{Amount: 5, Period: time.Second}, 10},
+		// The third interval, rounded up, ends 2 ns after the period.
+		{loader.Limit{Amount: 3, Period: time.Second}, 5},
+	} {
+		key, passed := strconv.Itoa(i), int64(0)
+		for at := time.Duration(0); at <= test.limit.Period; at += test.limit.Interval() {
+			clocked := limiter.WithClock(clockAt(at.Nanoseconds()))
+			for allow(t, clocked, key, test.limit, 1).Allowed {
+				passed++
+			}
+		}
+		if passed != test.want {
+			t.Errorf("%v: %d units pass, want %d", test.limit, passed, test.want)
 		}
 	}
 }

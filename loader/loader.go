@@ -31,9 +31,9 @@ type Limiter struct {
 
 // New checks the pins, loads the scripts of both versions on every master that the
 // client knows, and holds the servers' SHA1s against the pins; a difference is an
-// ErrPin. A nil client and a server that cannot be reached are errors too. One that is added,
-// restarted or flushed later gets the scripts from the calls themselves. The limiter
-// calls gcra_v2 and window_v2.
+// ErrPin. A nil client is an error too, and so is a server that cannot be reached. One
+// that is added, restarted or flushed later gets the scripts from the calls themselves.
+// The limiter calls gcra_v2 and window_v2.
 func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 	// A nil pointer of some client's type is an interface that is not nil.
 	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {

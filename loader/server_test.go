@@ -627,6 +627,17 @@ func TestTimeRefused(t *testing.T) {
 	}
 }
 
+func TestNilClient(t *testing.T) {
+	for _, client := range []redis.UniversalClient{
+		nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil),
+	} {
+		limiter, err := loader.New(t.Context(), client)
+		if limiter != nil || err == nil || err.Error() != "the client is nil" {
+			t.Errorf("%T: %v, %v, want the error that the client is nil", client, limiter, err)
+		}
+	}
+}
+
 func TestUnreachable(t *testing.T) {
 	server := servers.ForTest(t)
 	client := server.Client()

@@ -64,26 +64,32 @@ func (n *Native) Play(script Script, key string, calls []Call, outcomes []Outcom
 
 func (k *nativeKey) call(script Script, c *Call) Outcome {
 	now := emulator.CallerClock(c.NowNs)
-	gcra := emulator.GCRAArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
-		Burst: float64(c.Burst), Cost: float64(c.Cost)}
-	window := emulator.WindowArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
-		Sliding: c.Sliding, Cost: float64(c.Cost)}
 	var d emulator.Decision
 	switch script {
 	case GCRAV1:
-		k.tat, d = emulator.GCRAV1(k.tat, gcra, now)
+		k.tat, d = emulator.GCRAV1(k.tat, c.gcraArgs(), now)
 	case GCRAV2:
-		k.tatV2, d = emulator.GCRAV2(k.tatV2, gcra, now)
+		k.tatV2, d = emulator.GCRAV2(k.tatV2, c.gcraArgs(), now)
 	case WindowV1:
-		k.window, d = emulator.WindowV1(k.window, window, now)
+		k.window, d = emulator.WindowV1(k.window, c.windowArgs(), now)
 	case WindowV2:
-		k.window, d = emulator.WindowV2(k.window, window, now)
+		k.window, d = emulator.WindowV2(k.window, c.windowArgs(), now)
 	}
 	if d.Written {
 		k.exists, k.ttlMs = true, d.TTLMs
 	}
 	return Outcome{Err: d.Err, State: k.state(script), TTLMs: k.ttlMs,
 		Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}}
+}
+
+func (c *Call) gcraArgs() emulator.GCRAArgs {
+	return emulator.GCRAArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+		Burst: float64(c.Burst), Cost: float64(c.Cost)}
+}
+
+func (c *Call) windowArgs() emulator.WindowArgs {
+	return emulator.WindowArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+		Sliding: c.Sliding, Cost: float64(c.Cost)}
 }
 
 func (k *nativeKey) state(script Script) State {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Long judges native decisions by the billion: traces 0, 1, 2, ... of each script, on
-// all processors. Besides the rows it returns a hash of every outcome, which depends
+// Long judges native decisions by the billion, on all processors: saturated streams of
+// gcra_v1 with every residue of interval mod 256, and traces 0, 1, 2, ... of each script. Besides the rows it returns a hash of every outcome, which depends
 // on the seed and the number of decisions alone: two machines that agree on it have
 // made the same decisions.
 func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
@@ -17,7 +17,11 @@ func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
 	for _, s := range Scripts {
 		began := time.Now()
 		row := Row{Script: s.Script, Driver: NewNative().Name(), BoundNs: s.BoundNs}
-		traces := int64(decisions/len(Scripts)+traceCalls-1) / traceCalls
+		streams := int64(0)
+		if s.Script == GCRAV1 {
+			streams = int64(len(saturatedResidues))
+		}
+		traces := streams + int64(decisions/len(Scripts)+traceCalls-1)/traceCalls
 		var next atomic.Int64
 		var mu sync.Mutex
 		var workers sync.WaitGroup
@@ -25,7 +29,11 @@ func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
 			workers.Go(func() {
 				t := &Trace{}
 				for index := next.Add(1) - 1; index < traces; index = next.Add(1) - 1 {
-					t.remake(s.Script, seed, int(index))
+					if index < streams {
+						t.saturate(s.Script, saturatedResidues[index])
+					} else {
+						t.remake(s.Script, seed, int(index-streams))
+					}
 					tally := Judge(t, t.Native)
 					h := t.hash()
 					mu.Lock()

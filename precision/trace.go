@@ -72,7 +72,14 @@ const saturatedAdmissions = 100000
 // 16th stands one a nanosecond earlier, which must be refused. This is where errors
 // that lean to one side add up.
 func NewSaturated(script Script, residue int64) *Trace {
-	t := &Trace{Script: script}
+	t := &Trace{}
+	t.saturate(script, residue)
+	return t
+}
+
+// saturate makes t the saturated stream, in the room that it has.
+func (t *Trace) saturate(script Script, residue int64) {
+	t.Script, t.Calls, t.Native = script, t.Calls[:0], t.Native[:0]
 	// bursts from 1 on, intervals from below one grid point to some thousand
 	interval := residue%13*grid + residue
 	if interval == 0 {
@@ -90,7 +97,6 @@ func NewSaturated(script Script, residue int64) *Trace {
 		c.NowNs = max(c.NowNs, first)
 		t.add(k, c)
 	}
-	return t
 }
 
 // NewFading returns a stream of a window script that is asked again as soon as one

@@ -23,16 +23,16 @@ type request struct {
 // requestFlags adds the flags that allow and peek share.
 func requestFlags(command *cobra.Command, r *request) {
 	flags := command.Flags()
-	flags.Func("amount", "`UNITS` a period, a whole number", whole(&r.limit.Amount))
-	flags.Func("period", "the `TIME`, such as 1s, 1m or 24h", func(text string) (err error) {
+	flags.Func("amount", "`units` a period", whole(&r.limit.Amount))
+	flags.Func("period", "the `time` for which the amount is, such as 1s, 1m or 24h", func(text string) (err error) {
 		if r.limit.Period, err = time.ParseDuration(text); err != nil {
 			return errors.New("not a period such as 500ms, 1m or 24h, which is a day")
 		}
 		return nil
 	})
-	flags.Func("burst", "`UNITS` that a rested key may spend at once; then it gains one each interval,\n"+
-		"so in any period at most burst + amount pass: twice the amount when it is\n"+
-		"left out, for then it is the amount", func(text string) error {
+	flags.Func("burst", "`units` that a rested key may spend at once; then it gains one each\n"+
+		"interval, so in any period at most burst + amount units pass; left out,\n"+
+		"it is the amount, so at most twice the amount passes", func(text string) error {
 		if err := whole(&r.limit.Burst)(text); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func requestFlags(command *cobra.Command, r *request) {
 		}
 		return nil
 	})
-	flags.Func("algorithm", "`NAME`: gcra, token_bucket, leaky_bucket, fixed_window or sliding_window (default gcra)",
+	flags.Func("algorithm", "`name`, one of gcra, token_bucket, leaky_bucket, fixed_window and\nsliding_window (default gcra)",
 		func(name string) error {
 			if name == "" { // which means in a Limit that it is left out
 				return errors.New("it is empty; leave it out to use gcra")
@@ -105,7 +105,7 @@ both keep the same state.`,
 		RunE: a.onRequest(&r, func(result loader.Result) bool { return result.Allowed }),
 	}
 	requestFlags(command, &r)
-	command.Flags().Func("cost", "`UNITS` asked for; 0 only looks (default 1)", whole(&r.cost))
+	command.Flags().Func("cost", "`units` asked for; 0 only looks (default 1)", whole(&r.cost))
 	return command
 }
 

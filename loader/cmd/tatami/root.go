@@ -138,11 +138,13 @@ func (a *app) onServer(do func(ctx context.Context, client redis.UniversalClient
 // the whole cluster then. An error names the source of the address.
 func connect(ctx context.Context, source, address string) (redis.UniversalClient, error) {
 	options, err := redis.ParseURL(address)
+	// ParseURL takes redis:6379 for localhost, and a url.Error has the address in its
+	// text, with the password.
+	var malformed *url.Error
+	if !strings.Contains(address, "://") || errors.As(err, &malformed) {
+		err = errors.New("not a URL")
+	}
 	if err != nil {
-		var malformed *url.Error
-		if errors.As(err, &malformed) { // its text has the address, with the password
-			err = errors.New("no URL")
-		}
 		return nil, &exit{exitUsage, fmt.Errorf("%s: %w; the form is redis://host:port, or rediss://host:port for TLS", source, err)}
 	}
 	// A person waits: an error at once is better than a connection after a minute.
@@ -161,11 +163,13 @@ func connect(ctx context.Context, source, address string) (redis.UniversalClient
 	}
 	client.Close()
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:       []string{options.Addr},
-		Username:    options.Username,
-		Password:    options.Password,
-		TLSConfig:   options.TLSConfig,
-		DialTimeout: options.DialTimeout,
+		Addrs:         []string{options.Addr},
+		Username:      options.Username,
+		Password:      options.Password,
+		TLSConfig:     options.TLSConfig,
+		DialTimeout:   options.DialTimeout,
+		DialerRetries: options.DialerRetries,
+		ReadTimeout:   options.ReadTimeout,
 	}), nil
 }
 

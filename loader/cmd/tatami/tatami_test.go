@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,13 +74,13 @@ func TestList(t *testing.T) {
 	must(t, err)
 	out, _ := command(t, exitOK, "list")
 	for i, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
-		matches(t, line, scripts[i].Name+` +\d+ +`+scripts[i].SHA1+` +(candidate|released) +(exact|never early, less than \d+ ns late)`)
+		matches(t, line, scripts[i].Name+` +\d+ +`+scripts[i].SHA1+` +(candidate|released) +(exact|never early, less than \d+ ns late .*)`)
 	}
 	if n := strings.Count(out, "\n"); n != len(scripts) {
 		t.Errorf("%d lines for %d scripts", n, len(scripts))
 	}
 	out, _ = command(t, exitOK, "list", "gcra_v1")
-	matches(t, out, `gcra_v1 +1 +[0-9a-f]{40} +\w+ +never early, less than 256 ns late\n`)
+	matches(t, out, `gcra_v1 +1 +[0-9a-f]{40} +\w+ +never early, less than 256 ns late against its own interval \(period/amount, up to a multiple of 256 ns\)\n`)
 	out, _ = command(t, exitOK, "list", "gcra_v2", "window_v1", "window_v2")
 	matches(t, out, `(\w+_v[12] +[12] +[0-9a-f]{40} +\w+ +exact\n){3}`)
 	out, _ = command(t, exitOK, "list", "window_v2", "--json")
@@ -113,14 +114,14 @@ func TestLoadAndVerify(t *testing.T) {
 func TestAllowAndPeek(t *testing.T) {
 	client := onServer(t)
 	out, _ := command(t, exitOK, call("peek", "k")...)
-	matches(t, out, `remaining 60, reset after 0s\n`)
+	matches(t, out, `remaining 60, reset after 0s, limit 300 per 1m0s burst 60 gcra\n`)
 	if n := client.Exists(t.Context(), "k").Val(); n != 0 {
 		t.Error("peek made the key")
 	}
 	out, _ = command(t, exitOK, call("allow", "k")...)
-	matches(t, out, `admitted, remaining 59, reset after 200ms\n`)
+	matches(t, out, `admitted, remaining 59, reset after 200ms, limit 300 per 1m0s burst 60 gcra\n`)
 	out, errs := command(t, exitRefused, call("allow", "k", "--cost", "61")...)
-	matches(t, out, `unfittable, remaining \d+, reset after \S+\n`)
+	matches(t, out, `unfittable, remaining \d+, reset after \S+, limit 300 per 1m0s burst 60 gcra\n`)
 	matches(t, errs, "")
 
 	// The last unit comes back after an hour, so the clock cannot disturb this.
@@ -131,23 +132,28 @@ func TestAllowAndPeek(t *testing.T) {
 	}
 	command(t, exitOK, append([]string{"allow", "h"}, hour...)...)
 	out, _ = command(t, exitRefused, append([]string{"allow", "h"}, hour...)...)
-	matches(t, out, `refused, retry after 59m\S+, remaining 0, reset after 1h59m\S+\n`)
+	matches(t, out, `refused, retry after 59m\S+, remaining 0, reset after 1h59m\S+, limit 2 per 2h0m0s gcra\n`)
 	out, _ = command(t, exitRefused, append([]string{"peek", "h"}, hour...)...)
-	matches(t, out, `remaining 0, reset after 1h59m\S+\n`)
+	matches(t, out, `remaining 0, reset after 1h59m\S+, limit 2 per 2h0m0s gcra\n`)
 	got = fields(t, first(command(t, exitRefused, append([]string{"allow", "h", "--json", "--cost", "3"}, hour...)...)))
 	if got["status"] != json.Number("-1") || got["retry_after_ns"] != json.Number("-1") {
 		t.Errorf("%v, want status -1 and retry_after_ns -1", got)
 	}
 	for _, algorithm := range []string{"token_bucket", "leaky_bucket", "fixed_window", "sliding_window"} {
 		out, _ = command(t, exitOK, "allow", algorithm, "--amount", "5", "--period", "1h", "--algorithm", algorithm)
-		matches(t, out, `admitted, remaining 4, .*\n`)
+		matches(t, out, `admitted, remaining 4, reset after \S+, limit 5 per 1h0m0s `+algorithm+`\n`)
 	}
 
 	must(t, client.Set(t.Context(), "text", "hello", 0).Err())
 	_, errs = command(t, exitServer, call("allow", "text")...)
-	matches(t, errs, `tatami: key holds something else: BADSTATE gcra_v2: .*\n`)
+	matches(t, errs, `tatami: key "text": key holds something else: BADSTATE gcra_v2: .*\n`)
 	_, errs = command(t, exitServer, call("peek", "text", "--v1")...)
-	matches(t, errs, `tatami: key holds something else: BADSTATE gcra_v1: .*\n`)
+	matches(t, errs, `tatami: key "text": key holds something else: BADSTATE gcra_v1: .*\n`)
+	must(t, client.RPush(t.Context(), "list", "a").Err())
+	for _, name := range []string{"allow", "peek"} {
+		_, errs = command(t, exitServer, call(name, "list")...)
+		matches(t, errs, `tatami: key "list": key holds something else: WRONGTYPE .*\n`)
+	}
 }
 
 // TestV1 tells from the answers which version was called.
@@ -156,19 +162,19 @@ func TestV1(t *testing.T) {
 	// A rested key: 1000 units of 1000 ns, or of 1024 ns on the grid of gcra_v1.
 	micros := []string{"--amount", "1000000", "--period", "1s", "--cost", "1000"}
 	out, _ := command(t, exitOK, append([]string{"allow", "micros"}, micros...)...)
-	matches(t, out, `admitted, remaining 999000, reset after 1ms\n`)
+	matches(t, out, `admitted, remaining 999000, reset after 1ms, .*\n`)
 	must(t, client.Del(t.Context(), "micros").Err())
 	out, _ = command(t, exitOK, append([]string{"allow", "micros", "--v1"}, micros...)...)
-	matches(t, out, `admitted, remaining 999000, reset after 1\.024\d*ms\n`)
+	matches(t, out, `admitted, remaining 999000, reset after 1\.024\d*ms, .*\n`)
 
 	must(t, client.Set(t.Context(), "text", "hello", 0).Err())
 	for algorithm, asset := range map[string]string{"gcra": "gcra", "fixed_window": "window", "sliding_window": "window"} {
 		limit := []string{"--amount", "10", "--period", "1000h", "--algorithm", algorithm}
 		for _, name := range []string{"allow", "peek"} {
 			_, errs := command(t, exitServer, append([]string{name, "text"}, limit...)...)
-			matches(t, errs, `tatami: key holds something else: BADSTATE `+asset+`_v2: .*\n`)
+			matches(t, errs, `tatami: key "text": key holds something else: BADSTATE `+asset+`_v2: .*\n`)
 			_, errs = command(t, exitServer, append([]string{name, "text", "--v1"}, limit...)...)
-			matches(t, errs, `tatami: key holds something else: BADSTATE `+asset+`_v1: .*\n`)
+			matches(t, errs, `tatami: key "text": key holds something else: BADSTATE `+asset+`_v1: .*\n`)
 		}
 
 		// Each reads what the other wrote.
@@ -234,7 +240,7 @@ func TestInspect(t *testing.T) {
 	}
 	must(t, client.RPush(t.Context(), "list", "a").Err())
 	_, errs = command(t, exitServer, "inspect", "list", "--json")
-	if got := fields(t, errs); !strings.HasPrefix(got["error"].(string), "WRONGTYPE ") || got["exit"] != json.Number("3") {
+	if got := fields(t, errs); !strings.HasPrefix(got["error"].(string), `key "list": WRONGTYPE `) || got["exit"] != json.Number("3") {
 		t.Errorf("%v, want WRONGTYPE and exit 3", got)
 	}
 }
@@ -246,22 +252,40 @@ func jsonInt(n int64) string {
 
 func TestUsage(t *testing.T) {
 	t.Setenv("REDIS_URL", "redis://127.0.0.1:1") // nobody listens, and nobody is asked
+	const form = `the form is redis://host:port, or rediss://host:port for TLS`
 	for _, test := range []struct {
 		args    []string
 		pattern string
 	}{
 		{[]string{"nope"}, `unknown command "nope" for "tatami"`},
-		{[]string{"allow"}, `accepts 1 arg\(s\), received 0`},
-		{[]string{"allow", "a", "b"}, `accepts 1 arg\(s\), received 2`},
-		{[]string{"load", "a"}, `unknown command "a" for "tatami load"`},
+		{[]string{"allow"}, `allow needs a KEY; see tatami allow --help`},
+		{[]string{"peek", "--amount", "1"}, `peek needs a KEY; see tatami peek --help`},
+		{[]string{"inspect"}, `inspect needs a KEY; see tatami inspect --help`},
+		{[]string{"allow", "a", "b"}, `allow takes one KEY, not 2 arguments; see tatami allow --help`},
+		{call("allow", ""), `allow needs a KEY that is not empty; see tatami allow --help`},
+		{call("peek", ""), `peek needs a KEY that is not empty; see tatami peek --help`},
+		{[]string{"inspect", ""}, `inspect needs a KEY that is not empty; see tatami inspect --help`},
+		{[]string{"load", "extra"}, `load takes no arguments`},
+		{[]string{"verify", "extra"}, `verify takes no arguments`},
 		{[]string{"allow", "k"}, `required flag\(s\) "amount", "period" not set`},
 		{[]string{"allow", "k", "--nope"}, `unknown flag: --nope`},
-		{[]string{"allow", "k", "--period", "5"}, `invalid argument "5" for "--period" flag: .*`},
+		{[]string{"allow", "k", "--period", "5"}, `invalid argument "5" for "--period" flag: not a period such as .*`},
+		{[]string{"allow", "k", "--period", "1d"}, `invalid argument "1d" for "--period" flag: not a period such as 500ms, 1m or 24h, which is a day`},
+		{[]string{"allow", "k", "--amount", "5.5"}, `invalid argument "5.5" for "--amount" flag: not a whole number below 2\^63`},
+		{[]string{"allow", "k", "--cost", "0x10"}, `invalid argument "0x10" for "--cost" flag: not a whole number below 2\^63`},
+		{call("allow", "k", "--burst", "9223372036854775808"), `invalid argument "9223372036854775808" for "--burst" flag: not a whole number below 2\^63`},
+		{call("peek", "k", "--burst", "0"), `invalid argument "0" for "--burst" flag: a burst is at least 1; leave it out to use the amount`},
+		{call("allow", "k", "--algorithm", ""), `invalid argument "" for "--algorithm" flag: it is empty; leave it out to use gcra`},
 		{[]string{"peek", "k", "--amount", "0", "--period", "1s"}, `bad limit: limit 0 per 1s gcra: amount 0 is below 1; .*`},
 		{[]string{"allow", "k", "--amount", "100000", "--period", "1m", "--algorithm", "sliding_window"},
 			`bad limit: limit 100000 per 1m0s sliding_window: amount 100000 exceeds 65535; use gcra`},
 		{[]string{"allow", "k", "--amount", "1", "--period", "1m", "--algorithm", "x"}, `bad limit: .*algorithm "x" is unknown; use gcra, .*`},
-		{[]string{"verify", "--redis", "http://localhost"}, `the server's URL: redis: invalid URL scheme: http`},
+		{[]string{"verify", "--redis", "http://localhost"}, `--redis: redis: invalid URL scheme: http; ` + form},
+		{[]string{"load", "--redis", "127.0.0.1:28531"}, `--redis: not a URL; ` + form},
+		{[]string{"load", "--redis", "localhost:6379"}, `--redis: not a URL; ` + form},
+		{[]string{"load", "--redis", "redis:6379"}, `--redis: not a URL; ` + form},
+		{[]string{"load", "--redis", ""}, `--redis: not a URL; ` + form},
+		{[]string{"load", "--redis", "redis://user:secret%zz@localhost"}, `--redis: not a URL; ` + form},
 	} {
 		out, errs := command(t, exitUsage, test.args...)
 		matches(t, out+errs, `tatami: `+test.pattern+`\n`)
@@ -271,6 +295,9 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: %v, want exit 2 and %s", test.args, got, test.pattern)
 		}
 	}
+	t.Setenv("REDIS_URL", "nonsense")
+	_, errs := command(t, exitUsage, "load")
+	matches(t, errs, `tatami: REDIS_URL: not a URL; `+form+`\n`)
 }
 
 func TestServerTrouble(t *testing.T) {
@@ -303,6 +330,29 @@ func TestNoInfo(t *testing.T) {
 	}
 }
 
+// TestTimeouts holds the times that the help names against the client's, and has a
+// server that accepts connections and never answers.
+func TestTimeouts(t *testing.T) {
+	live := onServer(t)
+	help, _ := command(t, exitOK)
+	if !strings.Contains(help, "5 s to accept a connection and 5 s to answer a command") {
+		t.Errorf("the help does not name the timeouts:\n%s", help)
+	}
+	client, err := connect(t.Context(), "--redis", "redis://"+live.Options().Addr)
+	must(t, err)
+	defer client.Close()
+	options := client.(*redis.Client).Options()
+	if options.DialTimeout != 5*time.Second || options.ReadTimeout != 5*time.Second {
+		t.Errorf("dial timeout %v and read timeout %v, want 5s", options.DialTimeout, options.ReadTimeout)
+	}
+
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer silent.Close()
+	_, errs := command(t, exitServer, "load", "--redis", "redis://"+silent.Addr().String()+"?read_timeout=10ms")
+	matches(t, errs, `tatami: i/o timeout\n`)
+}
+
 // TestCluster has the slots on two masters, so that a client of one server is sent
 // away for half of the keys.
 func TestCluster(t *testing.T) {
@@ -325,6 +375,13 @@ func TestCluster(t *testing.T) {
 			t.Fatalf("no cluster after a minute:\n%s%s", a, b)
 		}
 	}
+	client, err := connect(t.Context(), "--redis", "redis://"+nodes[0].Options().Addr+"?dial_timeout=7s&read_timeout=8s")
+	must(t, err)
+	defer client.Close()
+	options := client.(*redis.ClusterClient).Options()
+	if options.DialTimeout != 7*time.Second || options.DialerRetries != 1 || options.ReadTimeout != 8*time.Second {
+		t.Errorf("%d dials of %v each, read timeout %v, want 1 of 7s and 8s", options.DialerRetries, options.DialTimeout, options.ReadTimeout)
+	}
 	command(t, exitRefused, "verify")
 	out, _ := command(t, exitOK, "load")
 	matches(t, out, `([0-9a-f]{40} \w+_v\d\n){4}`)
@@ -346,13 +403,21 @@ func TestCluster(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	out, _ := command(t, exitOK, "--version")
+	matches(t, out, `tatami version (\(devel\)|v\d\S+)\n`)
 	for _, name := range []string{"list", "load", "verify", "allow", "peek", "inspect"} {
 		out, _ := command(t, exitOK, name, "--help")
 		if !strings.Contains(out, "Examples:\n  tatami "+name) {
 			t.Errorf("the help of %s has no example:\n%s", name, out)
 		}
 	}
-	out, _ := command(t, exitOK)
+	for _, name := range []string{"allow", "peek"} {
+		out, _ = command(t, exitOK, name, "--help")
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), "in any period at most burst + amount units pass") {
+			t.Errorf("the help of %s does not say what a burst lets pass:\n%s", name, out)
+		}
+	}
+	out, _ = command(t, exitOK)
 	for _, code := range []string{"  0  ", "  1  ", "  2  ", "  3  "} {
 		if !strings.Contains(out, code) {
 			t.Errorf("the help lacks exit code %s:\n%s", code, out)
