@@ -55,7 +55,7 @@ func TestSamples(t *testing.T) {
 }
 
 // TestClientsFail checks that every client fails what is wrong and passes the rest:
-// a SHA1, a test and a stream, as they are and each with one fault.
+// a test and a stream, as they are and each with one fault.
 func TestClientsFail(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if servers.Required() {
@@ -67,7 +67,6 @@ func TestClientsFail(t *testing.T) {
 		return func(f *file) { f.step()["reply"].([]any)[i] = "7" }
 	}
 	faults := map[string]func(f *file){
-		"sha1":           func(f *file) { f.SHA1 = strings.Repeat("0", 40) },
 		"sha256":         func(f *file) { f.Groups[0].Streams[0]["sha256"] = strings.Repeat("0", 64) },
 		"error":          func(f *file) { f.step()["error"] = "BADARG" },
 		"status":         reply(0),
@@ -83,7 +82,7 @@ func TestClientsFail(t *testing.T) {
 	var paths []string
 	checks := 1 // of 64 bits
 	write := func(name string, f file) {
-		checks += 1 + len(f.Groups[0].Tests) + len(f.Groups[0].Streams) // 1: of the SHA1
+		checks += len(f.Groups[0].Tests) + len(f.Groups[0].Streams)
 		text, err := json.Marshal(f)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 // Plays the vectors on the server at REDIS_URL: node ioredis.js [file ...]; needs the package ioredis.
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { isDeepStrictEqual } from 'node:util'
 import Redis from 'ioredis'
 
 // sample
@@ -25,69 +24,42 @@ function limiter(client, path) {
 
 const vectors = new URL('../', import.meta.url)
 const all = readdirSync(vectors).filter((name) => /_v\d+\.json$/.test(name)).map((name) => new URL(name, vectors))
-const paths = process.argv.length > 2 ? process.argv.slice(2) : all
-const key = `tatami:${randomBytes(8).toString('hex')}`
-const counts = { passed: 0, failed: 0 }
+const files = (process.argv[2] ? process.argv.slice(2) : all).map((path) => JSON.parse(readFileSync(path, 'utf8')))
+const [key, counts] = [`tatami:${randomUUID()}`, { passed: 0, failed: 0 }]
 
-function check(name, got, want) {
-  const equal = isDeepStrictEqual(got, want)
-  counts[equal ? 'passed' : 'failed']++
-  if (!equal) console.log(name, 'got', got, 'want', want)
-}
-
-// Returns what the first wrong step did, or the last one, and the step.
-async function play(client, allow, lead, test) {
-  if (test.key.kind === 'string') await client.set(key, Buffer.from(test.key.hex, 'hex'))
-  if (test.key.kind === 'list') await client.rpush(key, 'a')
-  if (test.key.ttl_ms) await client.pexpire(key, test.key.ttl_ms)
-  let got, step
-  for (step of test.steps) {
-    const ran = allow(key, ...lead, ...step.argv)
-    const [error, reply] = await ran.then((reply) => ['', reply.map(String)], (e) => [e.message.split(' ')[0], []])
-    const ttl = Number(await client.pttl(key))
-    const [least, most] = step.ttl_ms
-    const kept = least ? least <= ttl && ttl <= most : ttl < 0 // by number, as ttl is one
-    const state = (await client.type(key)) === 'string' ? (await client.getBuffer(key)).toString('hex') : ''
-    got = { ...step, error, reply, state, ttl_ms: kept ? step.ttl_ms : ttl }
-    if (!isDeepStrictEqual(got, step)) break
-  }
-  return [got, step]
-}
-
-async function digest(allow, lead, stream) {
-  const sha256 = createHash('sha256')
-  let now_ns = BigInt(stream.now_ns)
-  for (let call = 0; call < stream.calls; call++) {
-    const reply = await allow(key, ...lead, stream.cost, String(now_ns))
-    sha256.update(reply.join(' ') + '\n')
-    now_ns += reply[2]
-  }
-  return sha256.digest('hex')
-}
-
-for (const protocol of [2, 3]) {
-  const client = new Redis(process.env.REDIS_URL, { stringNumbers: true, protocol })
-  const max = '9223372036854775807'
-  check('64 bits', await client.incrby(key, max), max)
+async function check(client, name, got, want) {
+  counts[got === want ? 'passed' : 'failed']++
+  if (got !== want) console.log(`${name}: got ${got}, want ${want}`)
   await client.del(key)
-  for (const path of paths) {
-    const { script, sha1, groups } = JSON.parse(readFileSync(path, 'utf8'))
-    const asset = new URL(`../lua/${script}.lua`, vectors)
-    check(`${script} SHA1`, createHash('sha1').update(readFileSync(asset)).digest('hex'), sha1)
-    const allow = limiter(client, asset)
-    for (const { argv, tests, streams } of groups) {
-      for (const test of tests) {
-        check(`${script} ${test.id}`, ...(await play(client, allow, argv, test)))
-        await client.del(key)
+}
+
+for (const client of [2, 3].map((protocol) => new Redis(process.env.REDIS_URL, { stringNumbers: true, protocol }))) {
+  await check(client, '64 bits', await client.incrby(key, '9223372036854775807'), '9223372036854775807')
+  for (const { script, groups } of files) {
+    const allow = limiter(client, new URL(`../lua/${script}.lua`, vectors))
+    for (const [lead, test] of groups.flatMap(({ argv, tests }) => tests.map((test) => [argv, test]))) {
+      if (test.key.kind === 'string') await client.set(key, Buffer.from(test.key.hex, 'hex'))
+      if (test.key.kind === 'list') await client.rpush(key, 'a')
+      if (test.key.ttl_ms) await client.pexpire(key, test.key.ttl_ms)
+      let got, want
+      for (const { argv, error, reply, state, ttl_ms: [least, most] } of test.steps) {
+        const answer = await allow(key, ...lead, ...argv).then(String, (e) => e.message.split(' ')[0])
+        const ttl = Number(await client.pttl(key)), kept = least ? least <= ttl && ttl <= most : ttl < 0
+        const held = (await client.type(key)) === 'string' ? (await client.getBuffer(key)).toString('hex') : ''
+        got = `${answer} state ${held} ttl ${kept ? [least, most] : ttl}`
+        want = `${error || reply} state ${state} ttl ${[least, most]}`
+        if (got !== want) break
       }
-      for (const stream of streams) {
-        check(`${script} ${stream.id}`, await digest(allow, argv, stream), stream.sha256)
-        await client.del(key)
-      }
+      await check(client, `${script} ${test.id}`, got, want)
+    }
+    for (const [lead, stream] of groups.flatMap(({ argv, streams }) => streams.map((stream) => [argv, stream]))) {
+      const replies = []
+      for (let now_ns = BigInt(stream.now_ns); replies.length < stream.calls; now_ns += replies.at(-1)[2])
+        replies.push(await allow(key, ...lead, stream.cost, String(now_ns)))
+      const text = replies.map((reply) => `${reply.join(' ')}\n`).join('')
+      await check(client, `${script} ${stream.id}`, createHash('sha256').update(text).digest('hex'), stream.sha256)
     }
   }
-  await client.quit()
 }
-
 console.log(`${counts.passed} passed, ${counts.failed} failed`)
-process.exitCode = counts.failed > 0 ? 1 : 0
+process.exit(counts.failed > 0 ? 1 : 0) // which closes the connections

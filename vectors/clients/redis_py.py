@@ -1,11 +1,5 @@
 """Plays the vectors on the server at REDIS_URL: python3 redis_py.py [file ...]; needs redis-py."""
-import hashlib
-import json
-import os
-import secrets
-import sys
-
-import redis
+import hashlib, json, os, redis, secrets, sys
 
 # sample
 from pathlib import Path
@@ -22,67 +16,50 @@ def limiter(client, path):
     return allow
 # end
 
-
 vectors = Path(__file__).resolve().parent.parent
 key = f'tatami:{secrets.token_hex(8)}'
-counts = {True: 0, False: 0}
+results = []
 
 
 def check(name, got, want):
-    counts[got == want] += 1
+    results.append(got == want)
     if got != want:
         print(f'{name}: got {got}, want {want}')
-
-
-def play(client, allow, lead, test):
-    """Returns what the first wrong step did, or the last one, and the step."""
-    if test['key']['kind'] == 'string':
-        client.set(key, bytes.fromhex(test['key']['hex']))
-    elif test['key']['kind'] == 'list':
-        client.rpush(key, 'a')
-    if test['key']['ttl_ms']:
-        client.pexpire(key, test['key']['ttl_ms'])
-    for step in test['steps']:
-        error, reply = '', []
-        try:
-            reply = [str(number) for number in allow(key, *lead, *step['argv'])]
-        except redis.ResponseError as e:
-            error = str(e).split()[0]
-        ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
-        kept = int(least) <= ttl_ms <= int(most) if least else ttl_ms < 0
-        state = client.get(key).hex() if client.type(key) == b'string' else ''
-        got = {**step, 'error': error, 'reply': reply, 'state': state, 'ttl_ms': step['ttl_ms'] if kept else ttl_ms}
-        if got != step:
-            break
-    return got, step
-
-
-def digest(allow, lead, stream):
-    sha256, now_ns = hashlib.sha256(), int(stream['now_ns'])
-    for _ in range(stream['calls']):
-        reply = allow(key, *lead, stream['cost'], now_ns)
-        sha256.update(('%d %d %d %d\n' % tuple(reply)).encode())
-        now_ns += reply[2]
-    return sha256.hexdigest()
+    client.delete(key)
 
 
 # redis-py 5 and later speak RESP3 too.
 for options in [{}] if redis.VERSION < (5,) else [{'protocol': 2}, {'protocol': 3}]:
     client = redis.from_url(os.environ['REDIS_URL'], **options)
     check('64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
-    client.delete(key)
-    for path in sys.argv[1:] or vectors.glob('*_v*.json'):
-        file = json.loads(Path(path).read_text())
-        script = vectors.parent / 'lua' / f'{file["script"]}.lua'
-        check(f'{script} SHA1', hashlib.sha1(script.read_bytes()).hexdigest(), file['sha1'])
-        allow = limiter(client, script)
-        for group in file['groups']:
-            for test in group['tests']:
-                check(f'{file["script"]} {test["id"]}', *play(client, allow, group['argv'], test))
-                client.delete(key)
-            for stream in group['streams']:
-                check(f'{file["script"]} {stream["id"]}', digest(allow, group['argv'], stream), stream['sha256'])
-                client.delete(key)
-
-print(f'{counts[True]} passed, {counts[False]} failed')
-sys.exit(counts[False] > 0)
+    for file in [json.loads(Path(path).read_text()) for path in sys.argv[1:] or vectors.glob('*_v*.json')]:
+        allow = limiter(client, vectors.parent / 'lua' / f'{file["script"]}.lua')
+        for lead, test in [(group['argv'], test) for group in file['groups'] for test in group['tests']]:
+            if test['key']['kind'] == 'string':
+                client.set(key, bytes.fromhex(test['key']['hex']))
+            if test['key']['kind'] == 'list':
+                client.rpush(key, 'a')
+            if test['key']['ttl_ms']:
+                client.pexpire(key, test['key']['ttl_ms'])
+            for step in test['steps']:
+                try:
+                    answer = [str(number) for number in allow(key, *lead, *step['argv'])]
+                except redis.ResponseError as e:
+                    answer = str(e).split()[0]
+                ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
+                kept = int(least or -2) <= ttl_ms <= int(most or -1)  # -2: no key, -1: no expiry
+                state = client.get(key).hex() if client.type(key) == b'string' else ''
+                got = answer, state, step['ttl_ms'] if kept else ttl_ms
+                want = step['error'] or step['reply'], step['state'], step['ttl_ms']
+                if got != want:
+                    break
+            check(f'{file["script"]} {test["id"]}', got, want)
+        for lead, stream in [(group['argv'], stream) for group in file['groups'] for stream in group['streams']]:
+            sha256, now_ns = hashlib.sha256(), int(stream['now_ns'])
+            for _ in range(stream['calls']):
+                reply = allow(key, *lead, stream['cost'], now_ns)
+                sha256.update(('%d %d %d %d\n' % tuple(reply)).encode())
+                now_ns += reply[2]
+            check(f'{file["script"]} {stream["id"]}', sha256.hexdigest(), stream['sha256'])
+print(f'{results.count(True)} passed, {results.count(False)} failed')
+sys.exit(not all(results))

@@ -1,6 +1,5 @@
 # Plays the vectors on the server at REDIS_URL: ruby redis_rb.rb [file ...]; needs the gem redis.
 require 'json'
-require 'securerandom'
 
 # sample
 require 'digest'
@@ -21,68 +20,46 @@ def limiter(client, path)
 end
 # end
 
-VECTORS = File.expand_path('..', __dir__)
-KEY = "tatami:#{SecureRandom.hex(8)}".freeze
-results = []
-check = lambda do |name, got, want|
+key, results = "tatami:#{Random.urandom(8).unpack1('H*')}", []
+check = lambda do |client, name, got, want|
   results << (got == want)
   puts "#{name}: got #{got}, want #{want}" if got != want
-end
-
-# Returns what the first wrong step did, or the last one, and the step.
-def play(client, allow, lead, test)
-  client.set(KEY, [test['key']['hex']].pack('H*')) if test['key']['kind'] == 'string'
-  client.rpush(KEY, 'a') if test['key']['kind'] == 'list'
-  client.pexpire(KEY, test['key']['ttl_ms'].to_i) unless test['key']['ttl_ms'].empty?
-  test['steps'].each.with_index(1) do |step, number|
-    error, reply = begin
-      ['', allow.call(KEY, *lead, *step['argv']).map(&:to_s)]
-    rescue Redis::CommandError => e
-      [e.message.split.first, []]
-    end
-    ttl_ms = client.pttl(KEY)
-    least, most = step['ttl_ms']
-    kept = least.empty? ? ttl_ms.negative? : ttl_ms.between?(least.to_i, most.to_i)
-    state = client.type(KEY) == 'string' ? client.get(KEY).unpack1('H*') : ''
-    got = step.merge('error' => error, 'reply' => reply, 'state' => state, 'ttl_ms' => kept ? step['ttl_ms'] : ttl_ms)
-    return got, step if got != step || number == test['steps'].size
-  end
-end
-
-def digest(allow, lead, stream)
-  sha256 = Digest::SHA256.new
-  now_ns = stream['now_ns'].to_i
-  stream['calls'].times do
-    reply = allow.call(KEY, *lead, stream['cost'], now_ns)
-    sha256 << "#{reply.join(' ')}\n"
-    now_ns += reply[2]
-  end
-  sha256.hexdigest
+  client.del(key)
 end
 
 # The gem speaks RESP3 too since version 5.
 (Redis::VERSION < '5' ? [{}] : [{ protocol: 2 }, { protocol: 3 }]).each do |options|
   client = Redis.new(url: ENV.fetch('REDIS_URL'), **options)
-  check.call('64 bits', client.incrby(KEY, 2**63 - 1), 2**63 - 1)
-  client.del(KEY)
-  (ARGV.empty? ? Dir["#{VECTORS}/*_v*.json"] : ARGV).each do |path|
-    file = JSON.parse(File.read(path))
-    script = file['script']
-    asset = "#{VECTORS}/../lua/#{script}.lua"
-    check.call("#{script} SHA1", Digest::SHA1.file(asset).hexdigest, file['sha1'])
-    allow = limiter(client, asset)
-    file['groups'].each do |group|
-      group['tests'].each do |test|
-        check.call("#{script} #{test['id']}", *play(client, allow, group['argv'], test))
-        client.del(KEY)
+  check.call(client, '64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
+  (ARGV.empty? ? Dir["#{__dir__}/../*_v*.json"] : ARGV).each do |path|
+    script, groups = JSON.parse(File.read(path)).values_at('script', 'groups')
+    allow = limiter(client, "#{__dir__}/../../lua/#{script}.lua")
+    groups.flat_map { |group| [group['argv']].product(group['tests']) }.each do |lead, test|
+      held, got, want = test['key'], nil, nil
+      client.set(key, [held['hex']].pack('H*')) if held['kind'] == 'string'
+      client.rpush(key, 'a') if held['kind'] == 'list'
+      client.pexpire(key, held['ttl_ms'].to_i) unless held['ttl_ms'].empty?
+      test['steps'].each do |step|
+        answer = allow.call(key, *lead, *step['argv']).map(&:to_s) rescue $!.message.split.first
+        ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
+        kept = least.empty? ? ttl_ms.negative? : ttl_ms.between?(least.to_i, most.to_i)
+        state = client.type(key) == 'string' ? client.get(key).unpack1('H*') : ''
+        got = [answer, state, kept ? step['ttl_ms'] : ttl_ms]
+        want = [step['error'].empty? ? step['reply'] : step['error'], step['state'], step['ttl_ms']]
+        break if got != want
       end
-      group['streams'].each do |stream|
-        check.call("#{script} #{stream['id']}", digest(allow, group['argv'], stream), stream['sha256'])
-        client.del(KEY)
+      check.call(client, "#{script} #{test['id']}", got, want)
+    end
+    groups.flat_map { |group| [group['argv']].product(group['streams']) }.each do |lead, stream|
+      now_ns = stream['now_ns'].to_i
+      replies = Array.new(stream['calls']) do
+        reply = allow.call(key, *lead, stream['cost'], now_ns)
+        now_ns += reply[2]
+        "#{reply.join(' ')}\n"
       end
+      check.call(client, "#{script} #{stream['id']}", Digest::SHA256.hexdigest(replies.join), stream['sha256'])
     end
   end
 end
-
 puts "#{results.count(true)} passed, #{results.count(false)} failed"
 exit results.all?
