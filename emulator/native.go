@@ -7,7 +7,8 @@ import "math"
 // computes is inexact unless the line says so, so a fused multiply-add, which some
 // processors give, changes nothing.
 //
-// x % 1 == 0 is written as floor(x) == x, which says the same without a division.
+// x % 1 == 0 is written as floor(x) == x, and a quotient of whole numbers below 2^53
+// with floor and ceil in place of %: they say the same with fewer divisions.
 // A text that a script cannot read as a number (an absent argument too) is NaN
 // here: it fails the same range check.
 
@@ -103,7 +104,7 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 	if !(a.Amount >= 1 && a.Amount <= a.PeriodNs && math.Floor(a.Amount) == a.Amount) {
 		return tat, Decision{Err: "BADARG gcra_v1: amount must be a whole number from 1 to period_ns"}
 	}
-	interval := (a.PeriodNs + Mod(-a.PeriodNs, a.Amount)) / a.Amount
+	interval := math.Ceil(a.PeriodNs / a.Amount)
 	if !(a.Burst >= 1 && a.Burst <= (1<<52)/interval && math.Floor(a.Burst) == a.Burst) {
 		return tat, Decision{Err: "BADARG gcra_v1: burst must be a whole number from 1 to 2^52 / interval, " +
 			"where interval = ceil(period_ns / amount)"}
@@ -111,7 +112,7 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 	if !(a.Cost >= 0 && a.Cost <= 1<<52 && math.Floor(a.Cost) == a.Cost) {
 		return tat, Decision{Err: "BADARG gcra_v1: cost must be a whole number from 0 to 2^52"}
 	}
-	interval = interval + Mod(-interval, grid)
+	interval = math.Ceil(interval/grid) * grid
 	tau := interval * a.Burst
 
 	// Clock.
@@ -171,7 +172,7 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 	if left >= tau {
 		remaining = a.Burst
 	} else if left >= interval {
-		remaining = (left - Mod(left, interval)) / interval
+		remaining = math.Floor(left / interval)
 	}
 	d.Status, d.Remaining = int64(status), int64(remaining)
 	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(reset)

@@ -31,7 +31,7 @@ func GCRAV2(tat TAT, a GCRAArgs, now Clock) (TAT, Decision) {
 	if !(a.Amount >= 1 && a.Amount <= a.PeriodNs && math.Floor(a.Amount) == a.Amount) {
 		return tat, Decision{Err: "BADARG gcra_v2: amount must be a whole number from 1 to period_ns"}
 	}
-	interval := (a.PeriodNs + Mod(-a.PeriodNs, a.Amount)) / a.Amount
+	interval := math.Ceil(a.PeriodNs / a.Amount)
 	if !(a.Burst >= 1 && a.Burst <= (1<<52)/interval && math.Floor(a.Burst) == a.Burst) {
 		return tat, Decision{Err: "BADARG gcra_v2: burst must be a whole number from 1 to 2^52 / interval, " +
 			"where interval = ceil(period_ns / amount)"}
@@ -70,14 +70,14 @@ func GCRAV2(tat TAT, a GCRAArgs, now Clock) (TAT, Decision) {
 			ns := now.Ns + ahead
 			tat.Ns = Mod(ns, 1e9)
 			tat.S = now.S + (ns-tat.Ns)/1e9
-			d.Written, d.TTLMs = true, int64((ahead+Mod(-ahead, 1e6))/1e6+now.MarginMs)
+			d.Written, d.TTLMs = true, int64(math.Ceil(ahead/1e6)+now.MarginMs)
 		}
 	} else if a.Cost > a.Burst {
 		status, retry = -1, -1
 	}
 	left, remaining := tau-ahead, 0.0
 	if left >= interval {
-		remaining = (left - Mod(left, interval)) / interval
+		remaining = math.Floor(left / interval)
 	}
 	d.Status, d.Remaining = int64(status), int64(remaining)
 	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(ahead)
