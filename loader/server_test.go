@@ -370,13 +370,7 @@ func TestEviction(t *testing.T) {
 		testEviction(t, client, limiter)
 	})
 	t.Run("redis:8.0", func(t *testing.T) {
-		server, err := servers.StartImage(t.Context(), "redis:8.0")
-		if errors.Is(err, servers.ErrNoDocker) && !servers.Required() {
-			t.Skipf("skipped: %v", err)
-		}
-		must(t, err)
-		t.Cleanup(server.Stop)
-		client := server.Client()
+		client := servers.ImageForTest(t, "redis:8.0").Client()
 		t.Cleanup(func() { client.Close() })
 		testEviction(t, client, newLimiter(t, client))
 	})

@@ -2,13 +2,11 @@ package precision
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,18 +38,9 @@ func TestMatrix(t *testing.T) {
 
 // imageDriver returns a driver of a container of the test's own.
 func imageDriver(t *testing.T, image string) *Real {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may be pulled
-	defer cancel()
-	server, err := servers.StartImage(ctx, image)
-	if errors.Is(err, servers.ErrNoDocker) && !servers.Required() {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := servers.ImageForTest(t, image)
 	t.Log(server.Name)
-	real, err := NewReal(ctx, server, "test:")
+	real, err := NewReal(t.Context(), server, "test:")
 	if err != nil {
 		t.Fatal(err)
 	}

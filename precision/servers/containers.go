@@ -71,6 +71,26 @@ func StartImage(ctx context.Context, image string) (*Server, error) {
 	return server, nil
 }
 
+// ImageForTest runs a container of the image for a test and removes it when the test ends.
+// Without a Docker daemon the test is skipped by name, or fails when REQUIRE_SERVERS
+// is 1; an image that cannot be had is a failure.
+func ImageForTest(tb TB, image string) *Server {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // it may be pulled
+	defer cancel()
+	server, err := StartImage(ctx, image)
+	switch {
+	case err == nil:
+		tb.Cleanup(server.Stop)
+		return server
+	case errors.Is(err, ErrNoDocker) && !Required():
+		tb.Skipf("skipped: %v", err)
+	default:
+		tb.Fatalf("a real server: %v", err)
+	}
+	return nil
+}
+
 func startImage(ctx context.Context, image string) (*Server, error) {
 	container, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("6379/tcp"))
 	server := &Server{Owned: true, stop: func() {

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -374,17 +373,7 @@ func TestImages(t *testing.T) {
 	}
 	for _, image := range images {
 		t.Run(image, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // it may be pulled
-			defer cancel()
-			server, err := servers.StartImage(ctx, image)
-			if errors.Is(err, servers.ErrNoDocker) && !servers.Required() {
-				t.Skipf("skipped: %v", err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(server.Stop)
-			playServer(t, server)
+			playServer(t, servers.ImageForTest(t, image))
 		})
 	}
 }
