@@ -53,21 +53,18 @@ interval = interval + -interval % 256 -- up to the grid
 local tau = interval * burst -- grid, at most 2^60: (interval / 256) * burst <= 2^52
 
 -- Clock: now = now_grid + below, 0 <= below < 256. Digits need no tonumber, which
--- parses twice: arithmetic reads them.
+-- parses twice: arithmetic reads them where they are used.
 local now_s, now_ns, margin_ms = 0, now, 60000
 if not now or now == '' then
   local time = call('TIME')
   if not time[1] then
     return redis.error_reply('BADARG gcra_v1: now_ns is absent and the server refuses TIME: ' .. time.err)
   end
-  now_s, now_ns, margin_ms = time[1] + 0, time[2] * 1000, 1
+  now_s, now_ns, margin_ms = time[1], time[2] * 1000, 1
 elseif #now > 19 or string.find(now, '%D') then
   return redis.error_reply('BADARG gcra_v1: now_ns must be at most 19 decimal digits')
-else
-  if #now > 9 then
-    now_s, now_ns = string.sub(now, 1, -10) + 0, string.sub(now, -9)
-  end
-  now_ns = now_ns + 0
+elseif #now > 9 then
+  now_s, now_ns = string.sub(now, 1, -10), string.sub(now, -9)
 end
 local below = now_ns % 256
 local now_grid = now_s * 1e9 + (now_ns - below) -- grid: 1e9 is 512 * 5^9
@@ -84,8 +81,8 @@ local state = call('GET', key)
 local ahead = 0
 if state then
   local string, length, tat_s, tat_ns = string, #state, nil, nil
-  if length == 19 then -- a clock from 2001 to 2286: one match saves 2,000 instructions
-    tat_s, tat_ns = string.match(state, '^([1-9]%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d)$')
+  if length == 19 then -- a clock from 2001 to 2286: one match saves 700 instructions
+    tat_s, tat_ns = string.match(state, '^([1-9]%d%d%d%d%d%d%d%d%d)(%d+)$')
   elseif length == 0 and state.err then -- an error is a table, of length 0
     return state
   elseif length < 19 and (string.find(state, '^[1-9]%d*$') or state == '0') then

@@ -75,8 +75,8 @@ local state = call('GET', key)
 local ahead = 0
 if state then
   local string, length, tat_s, tat_ns = string, #state, nil, nil
-  if length == 19 then -- a clock from 2001 to 2286: one match saves 2,000 instructions
-    tat_s, tat_ns = string.match(state, '^([1-9]%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d)$')
+  if length == 19 then -- a clock from 2001 to 2286: one match saves 700 instructions
+    tat_s, tat_ns = string.match(state, '^([1-9]%d%d%d%d%d%d%d%d%d)(%d+)$')
   elseif length == 0 and state.err then -- an error is a table, of length 0
     return state
   elseif length < 19 and (string.find(state, '^[1-9]%d*$') or state == '0') then

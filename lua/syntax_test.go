@@ -71,7 +71,7 @@ var formats = []string{"%d", "%d%09d"}
 var digitPatterns = map[string]bool{`%D`: false, `^[1-9]%d*$`: true}
 
 // captures is the form of string.match's patterns, which capture nothing but digits.
-var captures = regexp.MustCompile(`^\^(\((\[1-9\])?(%d)+\))+\$$`)
+var captures = regexp.MustCompile(`^\^(\((\[1-9\])?(%d)+\+?\))+\$$`)
 
 // commands lists the commands that a script may send, argument by argument: a
 // literal in quotes, %d for string.format(...), bytes for string.char(...).

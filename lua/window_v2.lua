@@ -59,12 +59,12 @@ if not now or now == '' then
   if not time[1] then
     return redis.error_reply('BADARG window_v2: now_ns is absent and the server refuses TIME: ' .. time.err)
   end
-  now_s, now_ns, margin_ms = time[1] + 0, time[2] * 1000, 1
+  now_s, now_ns, margin_ms = time[1], time[2] * 1000, 1
 elseif #now > 19 or string.find(now, '%D') then
   return redis.error_reply('BADARG window_v2: now_ns must be at most 19 decimal digits')
 else
   if #now > 9 then
-    now_s, now_ns = string.sub(now, 1, -10) + 0, string.sub(now, -9)
+    now_s, now_ns = string.sub(now, 1, -10), string.sub(now, -9)
   end
   now_ns = now_ns + 0
 end
