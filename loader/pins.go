@@ -31,10 +31,10 @@ type Script struct {
 }
 
 var (
-	gcraV1   = Script{Name: "gcra_v1", SHA1: "1f80ebbcc6bbc881bed38d99145e16b90abde12f", Bound: 256, text: lua.GCRAV1}
-	gcraV2   = Script{Name: "gcra_v2", SHA1: "4c83ce597f430d249af6593818d034e1a8031a2c", text: lua.GCRAV2}
+	gcraV1   = Script{Name: "gcra_v1", SHA1: "4cd9fbccce4edefa0d41ca872e582e78095ca309", Bound: 256, text: lua.GCRAV1}
+	gcraV2   = Script{Name: "gcra_v2", SHA1: "29dffebdd879edd9dbc880d0ff804e35815a0b99", text: lua.GCRAV2}
 	windowV1 = Script{Name: "window_v1", SHA1: "695a7ff96ed285ae75c01b2a669d37b4c1da1b7f", text: lua.WindowV1}
-	windowV2 = Script{Name: "window_v2", SHA1: "d728e453817810cbcf13732e250fd3a6665e1777", text: lua.WindowV2}
+	windowV2 = Script{Name: "window_v2", SHA1: "82a32a5dc90df756ff6b2bfb8c0cc3c5953a3087", text: lua.WindowV2}
 )
 
 // Scripts returns the pinned scripts. The error is an ErrPin when a pin, a text and

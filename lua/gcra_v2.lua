@@ -20,10 +20,10 @@
 
 -- Check. A local costs less to read than a global or an upvalue.
 local KEYS, ARGV, tonumber, call = KEYS, ARGV, tonumber, redis.pcall
-local key, now = KEYS[1], ARGV[5]
-if not key or KEYS[2] or ARGV[6] then
+if #KEYS ~= 1 or #ARGV > 5 then
   return redis.error_reply('BADARG gcra_v2: takes 1 key, then amount period_ns burst cost [now_ns]')
 end
+local key, now = KEYS[1], ARGV[5]
 local period_ns = tonumber(ARGV[2])
 if not (period_ns and period_ns >= 1 and period_ns <= 2^52 and period_ns % 1 == 0) then
   return redis.error_reply('BADARG gcra_v2: period_ns must be a whole number from 1 to 2^52')
@@ -74,7 +74,7 @@ end
 local state = call('GET', key)
 local ahead = 0
 if state then
-  local string, length, tat_s, tat_ns = string, #state, nil, nil
+  local length, tat_s, tat_ns = #state
   if length == 19 then -- a clock from 2001 to 2286: one match saves 700 instructions
     tat_s, tat_ns = string.match(state, '^([1-9]%d%d%d%d%d%d%d%d%d)(%d+)$')
   elseif length == 0 and state.err then -- an error is a table, of length 0

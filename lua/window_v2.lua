@@ -28,10 +28,10 @@
 
 -- Check. A local costs less to read than a global or an upvalue.
 local KEYS, ARGV, tonumber, call = KEYS, ARGV, tonumber, redis.pcall
-local key, mode, now = KEYS[1], ARGV[3], ARGV[5]
-if not key or KEYS[2] or ARGV[6] then
+if #KEYS ~= 1 or #ARGV > 5 then
   return redis.error_reply('BADARG window_v2: takes 1 key, then amount period_ns mode cost [now_ns]')
 end
+local key, mode, now = KEYS[1], ARGV[3], ARGV[5]
 local amount = tonumber(ARGV[1])
 if not (amount and amount >= 1 and amount <= 65535 and amount % 1 == 0) then
   return redis.error_reply('BADARG window_v2: amount must be a whole number from 1 to 65535; for more use gcra')

@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ func playOnce(d Driver, script Script, calls []Call) (broken string, at int) {
 	t := NewTraceOf(script, calls)
 	outcomes := make([]Outcome, len(calls))
 	err := d.Play(script, key, calls, outcomes)
-	if err = firstError(err, d.Forget(key)); err != nil {
+	if err = errors.Join(err, d.Forget(key)); err != nil {
 		return "", -1
 	}
 	tally := Judge(t, outcomes)

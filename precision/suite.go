@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -121,7 +122,7 @@ func (o Options) run(script Script, driver Driver) (Row, error) {
 		began := time.Now()
 		err := driver.Play(script, key, t.Calls, outcomes)
 		row.Playing += time.Since(began)
-		if err = firstError(err, driver.Forget(key)); err != nil {
+		if err = errors.Join(err, driver.Forget(key)); err != nil {
 			return row, fmt.Errorf("trace %d: %w", index, err)
 		}
 		tally := Judge(t, outcomes)
@@ -136,15 +137,6 @@ func (o Options) run(script Script, driver Driver) (Row, error) {
 		o.Made(len(t.Calls))
 	}
 	return row, nil
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // WriteTable writes the rows as a table, and under it what broke.
