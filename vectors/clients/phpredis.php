@@ -1,5 +1,4 @@
-<?php
-// Plays the vectors on the server at REDIS_URL: php phpredis.php [file ...]; needs phpredis and a 64-bit PHP.
+<?php // Plays the vectors on the server at REDIS_URL: php phpredis.php [file ...]; needs phpredis on 64 bits.
 // sample
 function limiter(Redis $client, string $path): callable
 {
@@ -8,10 +7,8 @@ function limiter(Redis $client, string $path): callable
     // $args: amount, period_ns, burst or mode, cost[, now_ns].
     // Returns [status, remaining, retry_after_ns, reset_after_ns].
     return function (string $key, ...$args) use ($client, $text, $sha): array {
-        $client->clearLastError();
         $reply = $client->evalSha($sha, [$key, ...$args], 1);
         if ($reply === false && str_starts_with($client->getLastError(), 'NOSCRIPT')) {
-            $client->clearLastError();
             $reply = $client->eval($text, [$key, ...$args], 1);
         }
         // phpredis throws on some errors, and answers false on others.
@@ -19,7 +16,6 @@ function limiter(Redis $client, string $path): callable
     };
 }
 // end
-
 $url = parse_url(getenv('REDIS_URL'));
 ($client = new Redis())->connect($url['host'], $url['port'] ?? 6379);
 if (isset($url['pass'])) $client->auth(array_filter([$url['user'] ?? '', $url['pass']]));
@@ -29,23 +25,22 @@ $check = function (string $name, $got, $want) use ($client, $key, &$counts): voi
     if ($got !== $want) echo "$name: got ", json_encode($got), ', want ', json_encode($want), "\n";
     $client->del($key);
 };
-
 $check('64 bits', $client->incrBy($key, 9223372036854775807), 9223372036854775807);
 foreach (array_slice($argv, 1) ?: glob(__DIR__ . '/../*_v*.json') as $path) {
     ['script' => $script, 'groups' => $groups] = json_decode(file_get_contents($path), true);
     $allow = limiter($client, __DIR__ . "/../../lua/$script.lua");
     foreach ($groups as ['argv' => $lead, 'tests' => $tests, 'streams' => $streams]) {
-        foreach ($tests as ['id' => $id, 'key' => $held, 'steps' => $steps]) {
-            if ($held['kind'] === 'string') $client->set($key, hex2bin($held['hex']));
-            if ($held['kind'] === 'list') $client->rPush($key, 'a');
-            if ($held['ttl_ms'] !== '') $client->pExpire($key, (int) $held['ttl_ms']);
+        foreach ($tests as ['id' => $id, 'key' => $before, 'steps' => $steps]) {
+            if ($before['kind'] === 'string') $client->set($key, hex2bin($before['hex']));
+            if ($before['kind'] === 'list') $client->rPush($key, 'a');
+            if ($before['ttl_ms'] !== '') $client->pExpire($key, (int) $before['ttl_ms']);
             foreach ($steps as $step) {
                 try { $answer = array_map('strval', $allow($key, ...$lead, ...$step['argv'])); }
                 catch (RedisException $e) { $answer = strtok($e->getMessage(), ' '); }
+                $state = $client->type($key) === Redis::REDIS_STRING ? bin2hex($client->get($key)) : '';
                 [$least, $most] = $step['ttl_ms'][0] === '' ? [-2, -1] : $step['ttl_ms']; // no key, no expiry
                 $ttl_ms = $client->pttl($key);
-                $state = $client->type($key) === Redis::REDIS_STRING ? bin2hex($client->get($key)) : '';
-                $got = [$answer, $state, (int) $least <= $ttl_ms && $ttl_ms <= (int) $most ? $step['ttl_ms'] : $ttl_ms];
+                $got = [$answer, $state, $least <= $ttl_ms && $ttl_ms <= $most ? $step['ttl_ms'] : $ttl_ms];
                 $want = [$step['error'] ?: $step['reply'], $step['state'], $step['ttl_ms']];
                 if ($got !== $want) break;
             }

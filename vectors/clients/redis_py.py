@@ -1,6 +1,5 @@
 """Plays the vectors on the server at REDIS_URL: python3 redis_py.py [file ...]; needs redis-py."""
 import hashlib, json, os, redis, secrets, sys
-
 # sample
 from pathlib import Path
 
@@ -15,11 +14,8 @@ def limiter(client, path):
 
     return allow
 # end
-
 vectors = Path(__file__).resolve().parent.parent
-key = f'tatami:{secrets.token_hex(8)}'
-results = []
-
+key, results = f'tatami:{secrets.token_hex(8)}', []
 
 def check(name, got, want):
     results.append(got == want)
@@ -27,39 +23,38 @@ def check(name, got, want):
         print(f'{name}: got {got}, want {want}')
     client.delete(key)
 
-
-# redis-py 5 and later speak RESP3 too.
-for options in [{}] if redis.VERSION < (5,) else [{'protocol': 2}, {'protocol': 3}]:
+for options in [{}] if redis.VERSION < (5,) else [{'protocol': 2}, {'protocol': 3}]:  # RESP3 since 5.0
     client = redis.from_url(os.environ['REDIS_URL'], **options)
     check('64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
     for file in [json.loads(Path(path).read_text()) for path in sys.argv[1:] or vectors.glob('*_v*.json')]:
-        allow = limiter(client, vectors.parent / 'lua' / f'{file["script"]}.lua')
-        for lead, test in [(group['argv'], test) for group in file['groups'] for test in group['tests']]:
-            if test['key']['kind'] == 'string':
-                client.set(key, bytes.fromhex(test['key']['hex']))
-            if test['key']['kind'] == 'list':
-                client.rpush(key, 'a')
-            if test['key']['ttl_ms']:
-                client.pexpire(key, test['key']['ttl_ms'])
-            for step in test['steps']:
-                try:
-                    answer = [str(number) for number in allow(key, *lead, *step['argv'])]
-                except redis.ResponseError as e:
-                    answer = str(e).split()[0]
-                ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
-                kept = int(least or -2) <= ttl_ms <= int(most or -1)  # -2: no key, -1: no expiry
-                state = client.get(key).hex() if client.type(key) == b'string' else ''
-                got = answer, state, step['ttl_ms'] if kept else ttl_ms
-                want = step['error'] or step['reply'], step['state'], step['ttl_ms']
-                if got != want:
-                    break
-            check(f'{file["script"]} {test["id"]}', got, want)
-        for lead, stream in [(group['argv'], stream) for group in file['groups'] for stream in group['streams']]:
-            sha256, now_ns = hashlib.sha256(), int(stream['now_ns'])
-            for _ in range(stream['calls']):
-                reply = allow(key, *lead, stream['cost'], now_ns)
-                sha256.update(('%d %d %d %d\n' % tuple(reply)).encode())
-                now_ns += reply[2]
-            check(f'{file["script"]} {stream["id"]}', sha256.hexdigest(), stream['sha256'])
+        allow = limiter(client, vectors.parent / f'lua/{file["script"]}.lua')
+        for group in file['groups']:
+            for test in group['tests']:
+                if test['key']['kind'] == 'string':
+                    client.set(key, bytes.fromhex(test['key']['hex']))
+                if test['key']['kind'] == 'list':
+                    client.rpush(key, 'a')
+                if test['key']['ttl_ms']:
+                    client.pexpire(key, test['key']['ttl_ms'])
+                for step in test['steps']:
+                    try:
+                        answer = [str(number) for number in allow(key, *group['argv'], *step['argv'])]
+                    except redis.ResponseError as e:
+                        answer = str(e).split()[0]
+                    state = client.get(key).hex() if client.type(key) == b'string' else ''
+                    ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
+                    kept = int(least or -2) <= ttl_ms <= int(most or -1)  # -2: no key, -1: no expiry
+                    got = answer, state, [least, most] if kept else ttl_ms
+                    want = step['error'] or step['reply'], step['state'], [least, most]
+                    if got != want:
+                        break
+                check(f'{file["script"]} {test["id"]}', got, want)
+            for stream in group['streams']:
+                sha256, now_ns = hashlib.sha256(), int(stream['now_ns'])
+                for _ in range(stream['calls']):
+                    reply = allow(key, *group['argv'], stream['cost'], now_ns)
+                    sha256.update(('%d %d %d %d\n' % tuple(reply)).encode())
+                    now_ns += reply[2]
+                check(f'{file["script"]} {stream["id"]}', sha256.hexdigest(), stream['sha256'])
 print(f'{results.count(True)} passed, {results.count(False)} failed')
 sys.exit(not all(results))

@@ -1,6 +1,5 @@
 # Plays the vectors on the server at REDIS_URL: ruby redis_rb.rb [file ...]; needs the gem redis.
 require 'json'
-
 # sample
 require 'digest'
 require 'redis'
@@ -14,50 +13,46 @@ def limiter(client, path)
     client.evalsha(sha, keys: [key], argv: args)
   rescue Redis::CommandError => e
     raise unless e.message.start_with?('NOSCRIPT')
-
     client.eval(text, keys: [key], argv: args)
   end
 end
 # end
-
 key, results = "tatami:#{Random.urandom(8).unpack1('H*')}", []
 check = lambda do |client, name, got, want|
   results << (got == want)
   puts "#{name}: got #{got}, want #{want}" if got != want
   client.del(key)
 end
-
-# The gem speaks RESP3 too since version 5.
-(Redis::VERSION < '5' ? [{}] : [{ protocol: 2 }, { protocol: 3 }]).each do |options|
+for options in Redis::VERSION.to_i < 5 ? [{}] : [{ protocol: 2 }, { protocol: 3 }] # RESP3 since 5.0
   client = Redis.new(url: ENV.fetch('REDIS_URL'), **options)
   check.call(client, '64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
-  (ARGV.empty? ? Dir["#{__dir__}/../*_v*.json"] : ARGV).each do |path|
-    script, groups = JSON.parse(File.read(path)).values_at('script', 'groups')
-    allow = limiter(client, "#{__dir__}/../../lua/#{script}.lua")
-    groups.flat_map { |group| [group['argv']].product(group['tests']) }.each do |lead, test|
-      held, got, want = test['key'], nil, nil
-      client.set(key, [held['hex']].pack('H*')) if held['kind'] == 'string'
-      client.rpush(key, 'a') if held['kind'] == 'list'
-      client.pexpire(key, held['ttl_ms'].to_i) unless held['ttl_ms'].empty?
-      test['steps'].each do |step|
-        answer = allow.call(key, *lead, *step['argv']).map(&:to_s) rescue $!.message.split.first
-        ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
-        kept = least.empty? ? ttl_ms.negative? : ttl_ms.between?(least.to_i, most.to_i)
-        state = client.type(key) == 'string' ? client.get(key).unpack1('H*') : ''
-        got = [answer, state, kept ? step['ttl_ms'] : ttl_ms]
-        want = [step['error'].empty? ? step['reply'] : step['error'], step['state'], step['ttl_ms']]
-        break if got != want
+  for file in (ARGV.empty? ? Dir["#{__dir__}/../*_v*.json"] : ARGV).map { |path| JSON.parse(File.read(path)) }
+    allow = limiter(client, "#{__dir__}/../../lua/#{file['script']}.lua")
+    for group in file['groups']
+      for test in group['tests']
+        client.set(key, [test['key']['hex']].pack('H*')) if test['key']['kind'] == 'string'
+        client.rpush(key, 'a') if test['key']['kind'] == 'list'
+        client.pexpire(key, test['key']['ttl_ms'].to_i) unless test['key']['ttl_ms'].empty?
+        for step in test['steps']
+          answer = allow.call(key, *group['argv'], *step['argv']).map(&:to_s) rescue $!.message.split.first
+          state = client.type(key) == 'string' ? client.get(key).unpack1('H*') : ''
+          ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
+          kept = least.empty? ? ttl_ms.negative? : ttl_ms.between?(least.to_i, most.to_i)
+          got = [answer, state, kept ? [least, most] : ttl_ms]
+          want = [step['error'].empty? ? step['reply'] : step['error'], step['state'], [least, most]]
+          break if got != want
+        end
+        check.call(client, "#{file['script']} #{test['id']}", got, want)
       end
-      check.call(client, "#{script} #{test['id']}", got, want)
-    end
-    groups.flat_map { |group| [group['argv']].product(group['streams']) }.each do |lead, stream|
-      now_ns = stream['now_ns'].to_i
-      replies = Array.new(stream['calls']) do
-        reply = allow.call(key, *lead, stream['cost'], now_ns)
-        now_ns += reply[2]
-        "#{reply.join(' ')}\n"
+      for stream in group['streams']
+        sha256, now_ns = Digest::SHA256.new, stream['now_ns'].to_i
+        stream['calls'].times do
+          reply = allow.call(key, *group['argv'], stream['cost'], now_ns)
+          sha256 << "#{reply.join(' ')}\n"
+          now_ns += reply[2]
+        end
+        check.call(client, "#{file['script']} #{stream['id']}", sha256.hexdigest, stream['sha256'])
       end
-      check.call(client, "#{script} #{stream['id']}", Digest::SHA256.hexdigest(replies.join), stream['sha256'])
     end
   end
 end

@@ -53,7 +53,7 @@ play ioredis.js "Node and: $npm" node "node --input-type=module -e 'import \"ior
 play redis_rb.rb 'the gem redis' ruby "ruby -r redis -e ''" "$@"
 play phpredis.php 'phpredis' php "php -r 'new Redis();'" "$@"
 play redis_pm.pl 'Redis.pm' perl "perl -MRedis -e ''" "$@"
-play redis_cli.sh 'redis-cli, jq and sha1sum' sh 'command -v redis-cli && command -v jq && command -v sha1sum' "$@"
+play redis_cli.sh 'bash, redis-cli, jq and sha1sum' bash 'type bash redis-cli jq sha1sum' "$@"
 
 echo "$passed clients passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && { [ "$skipped" -eq 0 ] || [ "${REQUIRE_SERVERS:-}" != 1 ]; }
