@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,10 +34,6 @@ type Limiter struct {
 // that is added, restarted or flushed later gets the scripts from the calls themselves.
 // The limiter calls gcra_v2 and window_v2.
 func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
-	// A nil pointer of some client's type is an interface that is not nil.
-	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, errors.New("the client is nil")
-	}
 	scripts, err := Scripts()
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +21,7 @@ type Presence struct {
 }
 
 // Verify asks every master that the client knows for each pinned script, and loads
-// nothing. The answers come in order of server and script.
+// nothing. The answers come in order of server and script. A nil client is an error.
 func Verify(ctx context.Context, client redis.UniversalClient) ([]Presence, error) {
 	scripts, err := Scripts()
 	if err != nil {
@@ -54,9 +56,14 @@ func Verify(ctx context.Context, client redis.UniversalClient) ([]Presence, erro
 }
 
 // forEachMaster runs do on every master of a cluster or every shard of a ring, at
-// once, or else on the client itself.
+// once, or else on the client itself. All that take a client come here first, so the
+// nil one is refused here.
 func forEachMaster(ctx context.Context, client redis.UniversalClient,
 	do func(ctx context.Context, address string, server redis.Cmdable) error) error {
+	// A nil pointer of some client's type is an interface that is not nil.
+	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return errors.New("the client is nil")
+	}
 	onServer := func(ctx context.Context, server *redis.Client) error {
 		return do(ctx, server.Options().Addr, server)
 	}

@@ -627,7 +627,11 @@ func TestNilClient(t *testing.T) {
 	} {
 		limiter, err := loader.New(t.Context(), client)
 		if limiter != nil || err == nil || err.Error() != "the client is nil" {
-			t.Errorf("%T: %v, %v, want the error that the client is nil", client, limiter, err)
+			t.Errorf("New, %T: %v, %v, want the error that the client is nil", client, limiter, err)
+		}
+		found, err := loader.Verify(t.Context(), client)
+		if found != nil || err == nil || err.Error() != "the client is nil" {
+			t.Errorf("Verify, %T: %v, %v, want the error that the client is nil", client, found, err)
 		}
 	}
 }

@@ -219,6 +219,9 @@ func TestDecisions(t *testing.T) {
 
 func TestInstructions(t *testing.T) {
 	if _, err := exec.LookPath("valgrind"); err != nil {
+		if servers.Required() {
+			t.Fatal(err)
+		}
 		t.Skipf("skipped: %v", err)
 	}
 	servers.ForTest(t) // or skip
@@ -279,10 +282,40 @@ func TestBounds(t *testing.T) {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
+	if err := broken([]bound{{"a", 1, 1, false}, {"b", 8, 8, true}}); err != nil {
+		t.Errorf("%v, but all hold", err)
+	}
+	err := broken([]bound{{"a", 2, 1, false}, {"b", 1, 1, false}, {"c", 7, 8, true}})
+	if want := "a: 2, at most 1: DOES NOT HOLD\nc: 7, at least 8: DOES NOT HOLD"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	if got := bounds(newRows(), 0, 0); len(got) != 0 {
 		t.Errorf("nothing was measured, but there is %v", got)
 	}
 	if got := bounds(newRows(), 10, 90); len(got) != 1 || got[0].got != 9 {
 		t.Errorf("got %v, want AllowEach alone", got)
+	}
+	for _, test := range []struct {
+		script string
+		of     scenario
+		want   float64
+	}{
+		{"gcra_v1", fresh, 5}, {"gcra_v1", refused, 0}, {"gcra_v2", refused, 5},
+		{"window_v1", fresh, 10}, {"window_v2", refused, 10}, // fixed and sliding
+		{"redis_rate v10", fresh, 0},
+	} {
+		rows := newRows()
+		for _, r := range rows {
+			wrong := 0
+			if r.name == test.script && r.of == test.of && r.clock == serverClock {
+				wrong = 5
+			}
+			if r.counts != nothing {
+				r.Wrong = &wrong
+			}
+		}
+		if got := bounds(rows, 0, 0); len(got) != 1 || got[0].got != test.want || got[0].holds() != (test.want == 0) {
+			t.Errorf("5 wrong decisions of %s, %s: %v, want %v", test.script, test.of, got, test.want)
+		}
 	}
 }

@@ -176,6 +176,17 @@ func (s *session) bytes(ctx context.Context) (float64, error) {
 	return float64(n), err
 }
 
+// processOf returns the process id of a server.
+func processOf(ctx context.Context, options redis.Options) (int, error) {
+	client := redis.NewClient(&options)
+	defer client.Close()
+	pid, err := info(ctx, client, "server", "process_id")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(pid)
+}
+
 // info returns a field of a section of INFO.
 func info(ctx context.Context, client *redis.Client, section, field string) (string, error) {
 	text, err := client.Info(ctx, section).Result()
