@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,31 +31,52 @@ type Limiter struct {
 
 // New checks the pins, loads the scripts of both versions on every master that the
 // client knows, and holds the servers' SHA1s against the pins; a difference is an
-// ErrPin. A nil client is an error too, and so is a server that cannot be reached. One
-// that is added, restarted or flushed later gets the scripts from the calls themselves.
-// The limiter calls gcra_v2 and window_v2.
+// ErrPin. A nil client is an error too, and so is a server that cannot be reached; but
+// of a cluster's masters it is enough that one can be, so that a program starts while
+// another is down. A master that is added, restarted, flushed or back again gets the
+// scripts from the calls themselves. The limiter calls gcra_v2 and window_v2.
 func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 	scripts, err := Scripts()
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex
+	loaded := 0
+	var refused error // by a server that was reached
 	err = forEachMaster(ctx, client, func(ctx context.Context, _ string, server redis.Cmdable) error {
-		for _, script := range scripts {
-			sha1, err := server.ScriptLoad(ctx, script.text).Result()
-			if err != nil {
-				return fmt.Errorf("load %s: %w", script.Name, err)
-			}
-			if sha1 != script.SHA1 {
-				return fmt.Errorf("%w: %s is pinned as %s, the server answers %s",
-					ErrPin, script.Name, script.SHA1, sha1)
-			}
+		err := load(ctx, server, scripts)
+		mu.Lock()
+		defer mu.Unlock()
+		var answer redis.Error
+		if err == nil {
+			loaded++
+		} else if errors.Is(err, ErrPin) || errors.As(err, &answer) {
+			refused = err
 		}
-		return nil
+		return err
 	})
-	if err != nil {
+	if refused != nil {
+		return nil, refused
+	}
+	if err != nil && (loaded == 0 || ctx.Err() != nil) {
 		return nil, err
 	}
 	return &Limiter{client: client, gcra: &gcraV2, window: &windowV2}, nil
+}
+
+// load loads the scripts into one server.
+func load(ctx context.Context, server redis.Cmdable, scripts []Script) error {
+	for _, script := range scripts {
+		sha1, err := server.ScriptLoad(ctx, script.text).Result()
+		if err != nil {
+			return fmt.Errorf("load %s: %w", script.Name, err)
+		}
+		if sha1 != script.SHA1 {
+			return fmt.Errorf("%w: %s is pinned as %s, the server answers %s",
+				ErrPin, script.Name, script.SHA1, sha1)
+		}
+	}
+	return nil
 }
 
 // WithClock returns a limiter on the same client that sends the time from now with
@@ -110,10 +132,16 @@ func (l *Limiter) AllowN(ctx context.Context, key string, limit Limit, cost int6
 	return c.result(err)
 }
 
-// Reset forgets the key, whatever it holds.
+// Reset forgets the key, whatever it holds. Like a call it is sent once: a second DEL
+// would also forget what was spent in between.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	if err := l.client.Del(ctx, key).Err(); err != nil {
+	if err := l.client.Process(ctx, once{redis.NewIntCmd(ctx, "del", key)}); err != nil {
 		return typed(err)
 	}
 	return nil
 }
+
+// once is a command that go-redis does not send again.
+type once struct{ *redis.IntCmd }
+
+func (once) NoRetry() bool { return true }

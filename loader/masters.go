@@ -21,7 +21,8 @@ type Presence struct {
 }
 
 // Verify asks every master that the client knows for each pinned script, and loads
-// nothing. The answers come in order of server and script. A nil client is an error.
+// nothing. The answers come in order of server and script; with an error they are those
+// of the masters that answered. A nil client is an error.
 func Verify(ctx context.Context, client redis.UniversalClient) ([]Presence, error) {
 	scripts, err := Scripts()
 	if err != nil {
@@ -48,11 +49,8 @@ func Verify(ctx context.Context, client redis.UniversalClient) ([]Presence, erro
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	slices.SortStableFunc(all, func(a, b Presence) int { return strings.Compare(a.Server, b.Server) })
-	return all, nil
+	return all, err
 }
 
 // forEachMaster runs do on every master of a cluster or every shard of a ring, at

@@ -193,6 +193,20 @@ func TestLostReply(t *testing.T) {
 	}
 	check("peek", 3, 10)
 
+	p.setReply(func(command, reply []byte) []byte {
+		if bytes.Contains(command, []byte("\r\ndel\r\n")) {
+			return nil
+		}
+		return reply
+	})
+	if err := at.Reset(t.Context(), "single"); !errors.Is(err, io.EOF) {
+		t.Errorf("reset: %v, want io.EOF", err)
+	}
+	if sent, _ := stats(t, direct, "del"); sent != 1 {
+		t.Errorf("reset: sent %d times, want once", sent)
+	}
+	check("single", 0, 10)
+
 	// What go-redis does to a command that does not forbid it: it is sent again, and
 	// counts twice, which admits less and never more.
 	p.lose(1)

@@ -50,11 +50,6 @@ func requestFlags(command *cobra.Command, r *request) {
 			return nil
 		})
 	flags.BoolVar(&r.v1, "v1", false, "call gcra_v1 or window_v1, as the other callers of the key do")
-	for _, name := range []string{"amount", "period"} {
-		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
-	}
 }
 
 // whole makes a flag's function that takes a whole number, in decimal.
@@ -90,7 +85,7 @@ func (a *app) allow() *cobra.Command {
 		Use:   "allow KEY",
 		Short: "Ask for units of a limit, and spend them",
 		Long: `Ask for units of a limit at a key. They are spent when the call is admitted. The
-scripts are loaded first if the server lacks them.
+scripts are loaded first, which does no harm where they are.
 
 Exits with 0 when admitted and with 1 when refused. A call is unfittable when its
 cost is above the burst, or above a window's amount: it can never be admitted.
@@ -156,6 +151,9 @@ func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Com
 		return nil
 	})
 	return func(command *cobra.Command, args []string) error {
+		if flags := command.Flags(); !flags.Changed("amount") || !flags.Changed("period") {
+			return fmt.Errorf("%s needs --amount and --period; see %s --help", command.Name(), command.CommandPath())
+		}
 		if err := r.limit.Check(); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ type state struct {
 }
 
 type gcraState struct {
-	TATNS   int64  `json:"tat_ns"`
+	TATNS   uint64 `json:"tat_ns"`
 	TAT     string `json:"tat"`
 	AheadNS int64  `json:"ahead_ns"`
 }
@@ -99,11 +99,11 @@ func decode(value string, now time.Time) (state, string, error) {
 			fmt.Sprintf("window: index %d, previous %d, current %d", w.Index, w.Previous, w.Current), nil
 	}
 	// The scripts write plain digits and read nothing else.
-	tatNS, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || strconv.FormatInt(tatNS, 10) != value || tatNS < 0 {
+	tatNS, err := strconv.ParseUint(value, 10, 64)
+	if err != nil || strconv.FormatUint(tatNS, 10) != value || len(value) > 19 {
 		return state{}, "", fmt.Errorf("holds %d bytes that are neither a TAT nor a window's counts", len(value))
 	}
-	tat := time.Unix(0, tatNS).UTC()
+	tat := time.Unix(int64(tatNS/1e9), int64(tatNS%1e9)).UTC()
 	ahead := tat.Sub(now)
 	distance := fmt.Sprintf("%v ahead of the server's clock", ahead)
 	if ahead <= 0 {

@@ -103,6 +103,10 @@ ones. Loading again does no harm.`,
 			if _, err := loader.New(ctx, client); err != nil {
 				return err
 			}
+			// New is content with one master of a cluster.
+			if _, err := loader.Verify(ctx, client); err != nil {
+				return fmt.Errorf("loaded on the masters that answer; of another: %w", err)
+			}
 			all, err := loader.Scripts()
 			if err != nil {
 				return err
@@ -129,13 +133,14 @@ func (a *app) verify() *cobra.Command {
 		Use:   "verify",
 		Short: "Check that every master has the scripts",
 		Long: `Ask the server, or every master of its cluster, for each script by its SHA1, and
-load nothing. Exits with 1 when one is missing on any of them.`,
+load nothing. Exits with 1 when one is missing on any of them, and with 3 when a
+master does not answer, after the lines of those that do.`,
 		Example: `  tatami verify || tatami load`,
 		Args:    noArguments,
 		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
-			found, err := loader.Verify(ctx, client)
-			if err != nil {
-				return err
+			found, unknown := loader.Verify(ctx, client)
+			if len(found) == 0 {
+				return unknown
 			}
 			missing := false
 			var lines []line
@@ -153,10 +158,10 @@ load nothing. Exits with 1 when one is missing on any of them.`,
 			if err := a.print(lines, text.String()); err != nil {
 				return err
 			}
-			if missing {
+			if missing && unknown == nil {
 				return &exit{code: exitRefused}
 			}
-			return nil
+			return unknown
 		}),
 	}
 }

@@ -207,6 +207,7 @@ func TestInspect(t *testing.T) {
 	for value, tat := range map[string]string{
 		"1780000000123456789": "2026-05-28T20:26:40.123456789Z",
 		"9223372036854775807": "2262-04-11T23:47:16.854775807Z",
+		"9999999999999999999": "2286-11-20T17:46:39.999999999Z",
 		"1":                   "1970-01-01T00:00:00.000000001Z",
 	} {
 		must(t, client.Set(t.Context(), "tat", value, 0).Err())
@@ -233,7 +234,7 @@ func TestInspect(t *testing.T) {
 	must(t, err)
 	matches(t, string(text), `\{"current":65535,"index":4294901244,"kind":"window","previous":258\}`)
 
-	for _, value := range []string{"", "hello", "-1", "+5", "007", "1.5", "1e3", " 5", "9223372036854775808", "123456789 "} {
+	for _, value := range []string{"", "hello", "-1", "+5", "007", "1.5", "1e3", " 5", "10000000000000000000", "123456789 "} {
 		must(t, client.Set(t.Context(), "other", value, 0).Err())
 		out, errs = command(t, exitServer, "inspect", "other")
 		matches(t, out+errs, `tatami: key "other": holds \d+ bytes that are neither a TAT nor a window's counts\n`)
@@ -267,15 +268,15 @@ func TestUsage(t *testing.T) {
 		{[]string{"inspect", ""}, `inspect needs a KEY that is not empty; see tatami inspect --help`},
 		{[]string{"load", "extra"}, `load takes no arguments`},
 		{[]string{"verify", "extra"}, `verify takes no arguments`},
-		{[]string{"allow", "k"}, `required flag\(s\) "amount", "period" not set`},
-		{[]string{"allow", "k", "--nope"}, `unknown flag: --nope`},
-		{[]string{"allow", "k", "--period", "5"}, `invalid argument "5" for "--period" flag: not a period such as .*`},
-		{[]string{"allow", "k", "--period", "1d"}, `invalid argument "1d" for "--period" flag: not a period such as 500ms, 1m or 24h, which is a day`},
-		{[]string{"allow", "k", "--amount", "5.5"}, `invalid argument "5.5" for "--amount" flag: not a whole number below 2\^63`},
-		{[]string{"allow", "k", "--cost", "0x10"}, `invalid argument "0x10" for "--cost" flag: not a whole number below 2\^63`},
-		{call("allow", "k", "--burst", "9223372036854775808"), `invalid argument "9223372036854775808" for "--burst" flag: not a whole number below 2\^63`},
-		{call("peek", "k", "--burst", "0"), `invalid argument "0" for "--burst" flag: a burst is at least 1; leave it out to use the amount`},
-		{call("allow", "k", "--algorithm", ""), `invalid argument "" for "--algorithm" flag: it is empty; leave it out to use gcra`},
+		{[]string{"allow", "k"}, `allow needs --amount and --period; see tatami allow --help`},
+		{[]string{"allow", "k", "--nope"}, `unknown flag: --nope; see tatami allow --help`},
+		{[]string{"allow", "k", "--period", "5"}, `invalid argument "5" for "--period" flag: not a period such as .*; see tatami allow --help`},
+		{[]string{"allow", "k", "--period", "1d"}, `invalid argument "1d" for "--period" flag: not a period such as 500ms, 1m or 24h, which is a day; see tatami allow --help`},
+		{[]string{"allow", "k", "--amount", "5.5"}, `invalid argument "5.5" for "--amount" flag: not a whole number below 2\^63; see tatami allow --help`},
+		{[]string{"allow", "k", "--cost", "0x10"}, `invalid argument "0x10" for "--cost" flag: not a whole number below 2\^63; see tatami allow --help`},
+		{call("allow", "k", "--burst", "9223372036854775808"), `invalid argument "9223372036854775808" for "--burst" flag: not a whole number below 2\^63; see tatami allow --help`},
+		{call("peek", "k", "--burst", "0"), `invalid argument "0" for "--burst" flag: a burst is at least 1; leave it out to use the amount; see tatami peek --help`},
+		{call("allow", "k", "--algorithm", ""), `invalid argument "" for "--algorithm" flag: it is empty; leave it out to use gcra; see tatami allow --help`},
 		{[]string{"peek", "k", "--amount", "0", "--period", "1s"}, `bad limit: limit 0 per 1s gcra: amount 0 is below 1; .*`},
 		{[]string{"allow", "k", "--amount", "100000", "--period", "1m", "--algorithm", "sliding_window"},
 			`bad limit: limit 100000 per 1m0s sliding_window: amount 100000 exceeds 65535; use gcra`},
@@ -400,6 +401,18 @@ func TestCluster(t *testing.T) {
 	if nodes[0].DBSize(t.Context()).Val() == 0 || nodes[1].DBSize(t.Context()).Val() == 0 {
 		t.Error("a node holds no key, so it was not tested")
 	}
+
+	// With a master down what another one holds goes on.
+	key := nodes[1].RandomKey(t.Context()).Val()
+	_ = nodes[0].ShutdownNoSave(t.Context()) // it answers by ending
+	command(t, exitOK, call("allow", key)...)
+	out, problem := command(t, exitServer, "verify")
+	matches(t, out, `(\S+ +\w+_v[12] +[0-9a-f]{40} +loaded\n){4}`)
+	matches(t, problem, `tatami: .*connection refused\n`)
+	_, problem = command(t, exitServer, "load")
+	matches(t, problem, `tatami: loaded on the masters that answer; of another: .*connection refused\n`)
+	_ = nodes[1].ShutdownNoSave(t.Context())
+	command(t, exitServer, call("allow", key)...)
 }
 
 func TestHelp(t *testing.T) {
