@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -96,7 +97,7 @@ var arguments = []string{" ", "nan", "-nan", "inf", "-inf", "1e400", "1_000", "1
 	strings.Repeat("9", 10000)}
 
 // states are texts that a key may hold.
-var states = slices.Concat([]string{"hello", "", "nan", "inf", "-1", "1e400", "0x10", " 5 ", "5 ", "1e18", "1.5", "00", "01", "0",
+var states = slices.Concat([]string{"hello", "", "nan", "inf", "-1", "1e400", "0x10", " 5 ", "5 ", "1e18", "1.5", "00", "01", "0", "0735689600000000000",
 	"1735689600000000000", "1735689600000000001", "1735689612000000000", "1735689612000000256", "2305843009213693697",
 	"2305843009213693952", "2305843009213693953", "9223372036854775807", "9223372036854775808", "9999999999999999999",
 	"10000000000000000000", strings.Repeat("1", 10000), "5\x00", "17\n"}, tats, counts)
@@ -259,6 +260,23 @@ func TestAssetsWithServerClock(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The elements of TIME have no zeros in front: 999 us are "999", and earlier than "1000".
+func TestAssetsAtUnpaddedTimes(t *testing.T) {
+	for _, a := range assets {
+		for _, us := range []int64{0, 9, 999, 1000, 99_999, 100_000, 999_999} {
+			s := New()
+			now := time.UnixMicro(1_780_000_000_000_000 + us)
+			s.SetTime(now)
+			server := outcome(s.Eval(t.Context(), a.script, []string{"server"}, a.args[:4]...)) + " " + outcome(do(s, "GET", "server"))
+			args := a.with("now_ns", strconv.FormatInt(now.UnixNano(), 10))
+			caller := outcome(s.Eval(t.Context(), a.script, []string{"caller"}, args...)) + " " + outcome(do(s, "GET", "caller"))
+			if server != caller {
+				t.Errorf("%s, %d us into a second: the server's clock gives %s, the same of a caller %s", a.name, us, server, caller)
+			}
+		}
+	}
 }
 
 // A look also runs read-only; a call that would write is refused there.

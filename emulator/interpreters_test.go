@@ -14,7 +14,7 @@ import (
 // Other servers have other Luas: Lua 5.4 in Dragonfly and Garnet, LuaJIT in Kvrocks.
 // Each asset answers and writes there as it does in the emulator.
 func TestInterpreters(t *testing.T) {
-	n := 25_000 // of each asset
+	n := 100_000 // of each asset
 	if testing.Short() {
 		n = 500
 	}

@@ -172,13 +172,21 @@ func TestRefillNeverExceedsTheRate(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d versioned) {
 		k := newKey(t, d, gcra(100, 1000, 100))
 		admitted := int64(0)
-		for at := int64(0); at <= 10*second; at += 10 * ms {
+		ask := func(at int64) {
 			for k.call(1, epoch+at).Status == 1 {
 				admitted++
 			}
+		}
+		for at := int64(0); at <= 2*second; at += 2 * ms { // within a unit's 10 ms too
+			ask(at)
 			if most := 100 + at/(10*ms); admitted > most {
 				t.Fatalf("%d admitted within %d ns, at most %d are right", admitted, at, most)
 			}
+		}
+		admitted = 0
+		ask(60 * second) // an idle key gathers no more than its burst
+		if admitted != 100 {
+			t.Errorf("%d admitted after a minute without a call, want 100", admitted)
 		}
 	})
 }
@@ -212,7 +220,7 @@ func TestRefusedCallsAreNotCharged(t *testing.T) {
 			k := newKey(t, d, limit)
 			before := k.call(6, epoch)
 			after := k.call(5, epoch)
-			if before.Status != 1 || after.Status != 0 || after.State != before.State {
+			if before.Status != 1 || after.Status != 0 || after.State != before.State || !after.ttlIs(before.TTLMs) {
 				t.Errorf("%+v: %+v then %+v", limit, before, after)
 			}
 			if o := k.call(4, epoch); o.Status != 1 || o.Remaining != 0 {

@@ -75,7 +75,7 @@ func (t *Trace) String() string {
 func ParseTrace(text string) (*Trace, error) {
 	words := strings.Fields(text)
 	if len(words) < 2 {
-		return nil, fmt.Errorf("a trace is a script's name and calls, not %q", text)
+		return nil, fmt.Errorf("a trace is a script's name and calls, as gcra_v2 300,60000000000,60,1,0, not %q", text)
 	}
 	script, known := Script(words[0]), false
 	for _, s := range Scripts {
@@ -98,7 +98,7 @@ func ParseTrace(text string) (*Trace, error) {
 func parseCall(script Script, word string) (c Call, err error) {
 	fields := strings.Split(word, ",")
 	if len(fields) != 5 {
-		return c, fmt.Errorf("%d numbers, want 5", len(fields))
+		return c, fmt.Errorf("%d values, want amount, period_ns, burst or mode, cost and now_ns", len(fields))
 	}
 	for i, into := range []*int64{&c.Amount, &c.PeriodNs, &c.Burst, &c.Cost, &c.NowNs} {
 		if i == 2 && script.isWindow() {
@@ -112,5 +112,21 @@ func parseCall(script Script, word string) (c Call, err error) {
 			return c, err
 		}
 	}
-	return c, nil
+	// The oracle is for calls whose limit and cost are in range.
+	const most = 1 << 52
+	switch {
+	case c.PeriodNs < 1 || c.PeriodNs > most:
+		err = errors.New("period_ns is not from 1 to 2^52")
+	case c.Cost < 0 || c.Cost > most:
+		err = errors.New("cost is not from 0 to 2^52")
+	case c.NowNs < 0:
+		err = errors.New("now_ns is below 0")
+	case script.isWindow() && (c.Amount < 1 || c.Amount > 65535):
+		err = errors.New("amount is not from 1 to 65535")
+	case !script.isWindow() && (c.Amount < 1 || c.Amount > c.PeriodNs):
+		err = errors.New("amount is not from 1 to period_ns")
+	case !script.isWindow() && (c.Burst < 1 || c.Burst > most/ceilDiv(c.PeriodNs, c.Amount)):
+		err = errors.New("burst is not from 1 to 2^52 / interval")
+	}
+	return c, err
 }

@@ -53,12 +53,18 @@ func TestTraceAsText(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                       "a trace is",
-		"gcra_v2":                "a trace is",
-		"gcra_v9 1,1,1,1,1":      "no script",
-		"gcra_v2 1,1,1,1":        "4 numbers",
-		"gcra_v2 1,1,x,1,1":      "invalid syntax",
-		"window_v2 1,1,both,1,1": "mode",
+		"":                                 "a trace is",
+		"gcra_v2":                          "a trace is",
+		"gcra_v9 1,1,1,1,1":                "no script",
+		"gcra_v2 1,1,1,1":                  "4 values",
+		"gcra_v2 1,1,x,1,1":                "invalid syntax",
+		"window_v2 1,1,both,1,1":           "mode",
+		"gcra_v2 1,0,1,1,1":                "period_ns",
+		"gcra_v1 2,1,1,1,1":                "amount",
+		"gcra_v1 1,1000,4503599627371,1,1": "burst", // one more than 2^52 / 1000
+		"gcra_v2 1,1,1,-1,1":               "cost",
+		"gcra_v2 1,1,1,1,-5":               "now_ns",
+		"window_v1 0,1,fixed,1,1":          "amount",
 	} {
 		if _, err := ParseTrace(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

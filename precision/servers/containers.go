@@ -93,7 +93,7 @@ func ImageForTest(tb TB, image string) *Server {
 
 func startImage(ctx context.Context, image string) (*Server, error) {
 	container, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("6379/tcp"))
-	server := &Server{Owned: true, stop: func() {
+	server := &Server{stop: func() {
 		// An error means that it has gone already, or that the daemon has.
 		_ = testcontainers.TerminateContainer(container, testcontainers.StopTimeout(0))
 	}}

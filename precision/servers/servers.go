@@ -27,9 +27,6 @@ type Server struct {
 	Name string
 	// URL is its redis:// address.
 	URL string
-	// Owned is true for a server that this process started: only such a one may be
-	// flushed, reconfigured, filled or killed.
-	Owned bool
 
 	stop func()
 }
@@ -109,7 +106,7 @@ func start(ctx context.Context, binary string, args []string) (*Server, error) {
 		_ = command.Wait() // how it ended does not matter: Stop kills it
 		close(exited)
 	}()
-	server := &Server{URL: "redis://127.0.0.1:" + port, Owned: true, stop: func() {
+	server := &Server{URL: "redis://127.0.0.1:" + port, stop: func() {
 		_ = command.Process.Kill() // an error means that it has ended
 		<-exited
 		_ = os.RemoveAll(dir)

@@ -105,6 +105,11 @@ func gcraTables(version int) []group {
 		argv:    gcraArgv(1, 10*second, 1),
 		tests:   []test{{75, "the expiry covers the call's own unit", "TTLWithoutCost", none, from(epoch, calls(1, 0, 1, ms, 1, 9999*ms, 1, 10*second))}},
 	}, group{
+		comment: "one unit each minute, bursts of 5",
+		argv:    gcraArgv(1, 60*second, 5),
+		tests: []test{{77, "a call that is admitted puts off an expiry that comes before its units are back", "ShortTTL",
+			tat(epoch + 60*second).expiring(), from(epoch, calls(1, 0))}},
+	}, group{
 		comment: "98000000 a second, bursts of ten seconds' worth",
 		argv:    gcraArgv(980_000_000, 10*second, 980_000_000),
 		tests: []test{{76, "full and exact after ten years", "LongIdle WideNumbers", none,

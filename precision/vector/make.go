@@ -45,9 +45,10 @@ func holding(text string) Key {
 	return Key{Kind: "string", Hex: hex.EncodeToString([]byte(text))}
 }
 
-// expiring is the key with ten minutes to live: more than a test takes.
+// expiring is the key with half a minute to live: more than a test takes, and less than
+// any script sets, so that a call which sets the expiry shows.
 func (k Key) expiring() Key {
-	k.TTLMs = "600000"
+	k.TTLMs = "30000"
 	return k
 }
 

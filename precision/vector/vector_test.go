@@ -160,6 +160,41 @@ func TestMakeRefuses(t *testing.T) {
 	}
 }
 
+// An id stays with its test: a comment may be put better, or calls be changed, not both.
+func TestKeeps(t *testing.T) {
+	make := func(tests ...test) *File {
+		t.Helper()
+		groups := []group{{argv: "300 60000000000 60", tests: tests}}
+		f, err := makeFile(precision.GCRAV2, groups, nil, emulatorPort(t, precision.GCRAV2), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	one, two := from(epoch, calls(1, 0)), from(epoch, calls(2, 0))
+	a := test{1, "a", "BurstOffByOne", none, one}
+	b := test{2, "b", "BurstOffByOne", none, two}
+	older := make(a, b)
+	for _, c := range []struct {
+		newer   *File
+		retired []int
+		want    string
+	}{
+		{make(b, a), nil, ""},
+		{make(test{1, "better", "BurstOffByOne", none, one}, b), nil, ""},
+		{make(test{1, "a", "BurstOffByOne", none, two}, b), nil, ""},
+		{make(a), []int{2}, ""},
+		{make(a), nil, `the id 2 of "b" is gone`},
+		{make(test{1, "other", "BurstOffByOne", tat(epoch), one}, b), nil, `the id 1 of "a" is now that of "other"`},
+		{make(test{2, "a", "BurstOffByOne", none, one}, test{1, "b", "BurstOffByOne", none, two}), nil, "is now that of"},
+	} {
+		err := c.newer.keeps(older, c.retired)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
 // An answer that is beyond the claim is not written down: here those of another script.
 func TestMakeRefusesWrongAnswers(t *testing.T) {
 	for script, other := range map[precision.Script]precision.Script{

@@ -94,6 +94,8 @@ func windowTables(version int) []group {
 			{151, "10 at 1970, one a day later: 9 are left", "LongIdle", none, from(0, again(10, 1, 0), calls(1, 1e8*ms))},
 			{152, "two gateways a second apart around a boundary, and a wait by the slower clock", "ClockBackwards EarliestRetry", none,
 				from(epoch, calls(10, minute, 1, 59*second, 1, 126*second-1, 1, 126*second))},
+			{153, "a call that is admitted puts off an expiry that comes before its units are back", "ShortTTL",
+				holdingCounts(epoch/minute, 0, 3).expiring(), from(epoch, calls(1, 0))},
 		},
 	}, group{
 		comment: "60 in a sliding window of 60 s",

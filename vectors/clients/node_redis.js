@@ -7,10 +7,10 @@ function limiter(client, path) {
   const text = fs.readFileSync(path, 'utf8')
   const sha = crypto.createHash('sha1').update(text).digest('hex')
   const exact = client.withTypeMapping({ [RESP_TYPES.NUMBER]: String }) // a JavaScript number has 53 bits
-  // args: amount, period_ns, burst or mode, cost[, now_ns], as strings.
+  // args: amount, period_ns, burst or mode, cost[, now_ns].
   // Returns [status, remaining, retry_after_ns, reset_after_ns], as BigInt.
   return async function allow(key, ...args) {
-    const call = { keys: [key], arguments: args }
+    const call = { keys: [key], arguments: args.map(String) }
     const fallback = (e) => e.message.startsWith('NOSCRIPT') ? exact.eval(text, call) : Promise.reject(e)
     return (await exact.evalSha(sha, call).catch(fallback)).map(BigInt)
   }

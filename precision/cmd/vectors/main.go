@@ -1,7 +1,7 @@
 // Command vectors writes the files vectors/<script>.json, from a run on a redis-server
 // that it starts, with every answer held against exact integers. `go generate ./vectors`
-// runs it. It writes nothing when an answer is beyond what its script claims, or when
-// the emulator answers otherwise.
+// runs it. It writes nothing when an answer is beyond what its script claims, when the
+// emulator answers otherwise, or when an id would stand for another test than before.
 package main
 
 import (
@@ -46,7 +46,11 @@ func run(ctx context.Context) error {
 		if !bytes.Equal(text, emulated) {
 			return fmt.Errorf("%s: the emulator answers otherwise than %s", s.Script, server.Name)
 		}
-		texts[file.Script+".json"] = text
+		name := file.Script + ".json"
+		if err := keeps(file, name); err != nil {
+			return err
+		}
+		texts[name] = text
 		files = append(files, file)
 	}
 	if unused := vector.Unused(files); unused != nil {
@@ -56,6 +60,22 @@ func run(ctx context.Context) error {
 		err = errors.Join(err, os.WriteFile(name, text, 0o644))
 	}
 	return err
+}
+
+// keeps checks that the file gives no id of the one that it replaces to another test.
+func keeps(file *vector.File, name string) error {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	older, err := vector.Read(text)
+	if err != nil {
+		return err
+	}
+	return file.Keeps(older)
 }
 
 // write makes the file of a script and its text.
