@@ -100,7 +100,8 @@ func checkSum(sum string, assets map[string]string, everReleased []string) error
 		case line != sumLine(name, source) && i < len(s.released):
 			errs = append(errs, fmt.Errorf("%s.lua has other sums: %w", name, errViolation))
 		case line != sumLine(name, source):
-			errs = append(errs, fmt.Errorf("%s.lua has other sums: run make sum", name))
+			errs = append(errs, fmt.Errorf("%s.lua has other sums: run make sum if it was changed on purpose, "+
+				"then pin the SHA1 in loader/pins.go and README.md and run go generate ./vectors", name))
 		}
 		listed[name] = true
 	}
