@@ -15,14 +15,14 @@ import (
 
 const smallGrid = 4
 
-// smallGCRA calls try with every case: intervals to 16, bursts to 4, costs to one above
-// the burst, a TAT and a clock to 80 ns each.
+// smallGCRA calls try with every case: intervals to 24, bursts to 5, costs to one above
+// the burst, a TAT and a clock to 144 ns each.
 func smallGCRA(grid int64, try func(c Call, tat int64)) {
-	for interval := int64(1); interval <= 16; interval++ {
-		for burst := int64(1); burst <= 4; burst++ {
+	for interval := int64(1); interval <= 24; interval++ {
+		for burst := int64(1); burst <= 5; burst++ {
 			for cost := range burst + 2 {
-				for now := range int64(80) {
-					for tat := int64(0); tat <= 80; tat += grid {
+				for now := range int64(144) {
+					for tat := int64(0); tat <= 144; tat += grid {
 						try(Call{Amount: 1, PeriodNs: interval, Burst: burst, Cost: cost, NowNs: now}, tat)
 					}
 				}
@@ -87,8 +87,8 @@ func TestSmallWorldOfTheAsset(t *testing.T) {
 	}
 	n := 0
 	smallGCRA(smallGrid, func(c Call, tat int64) {
-		// 13 is prime to all the loops' lengths, so every value of each comes up
-		if n++; n%13 != 0 {
+		// 23 is prime to all the loops' lengths, so every value of each comes up
+		if n++; n%23 != 0 {
 			return
 		}
 		redis.Do(ctx, "SET", "k", tat)
@@ -104,7 +104,7 @@ func TestSmallWorldOfTheAsset(t *testing.T) {
 			t.Fatalf("tat %d %+v: %+v, native %+v", tat, c, o, want)
 		}
 	})
-	t.Logf("%d cases", n/13)
+	t.Logf("%d cases", n/23)
 }
 
 func TestSmallWorldOfGCRAV2(t *testing.T) {
@@ -119,20 +119,20 @@ func TestSmallWorldOfGCRAV2(t *testing.T) {
 	t.Logf("%d cases", tried)
 }
 
-// Every count of both windows, every elapsed time and cost, for windows to 8 ns and
-// amounts to 5; the stored window from two before the clock's to two after it.
+// Every count of both windows to 9, every elapsed time and cost, for windows to 16 ns and
+// amounts to 8; the stored window from two before the clock's to two after it.
 func TestSmallWorldOfWindows(t *testing.T) {
 	for _, script := range []Script{WindowV1, WindowV2} {
 		tried := 0
-		for period := int64(1); period <= 8; period++ {
-			for amount := int64(1); amount <= 5; amount++ {
-				for counts := uint16(1); counts < 49; counts++ { // none at all is never written
+		for period := int64(1); period <= 16; period++ {
+			for amount := int64(1); amount <= 8; amount++ {
+				for counts := uint16(1); counts < 100; counts++ { // none at all is never written
 					for now := 10 * period; now < 11*period; now++ {
 						for index := uint32(8); index <= 12; index++ {
 							for cost := range amount + 2 {
 								for _, sliding := range []bool{false, true} {
 									tried++
-									s := Counts{index, counts % 7, counts / 7}
+									s := Counts{index, counts % 10, counts / 10}
 									c := Call{Amount: amount, PeriodNs: period, Sliding: sliding, Cost: cost, NowNs: now}
 									k := nativeKey{exists: true, ttlMs: 7, window: emulator.WindowState{Exists: true,
 										Index: float64(index), Previous: float64(s.Previous), Current: float64(s.Current)}}
