@@ -81,7 +81,7 @@ func ParseTAT(state string) float64 {
 		return math.NaN()
 	}
 	s, ns := splitSecond(state)
-	seconds, rest := s*1e9, ns+Mod(-ns, Grid)
+	seconds, rest := s*1e9, ns+modWhole(-ns, Grid)
 	if rest > 1<<61-seconds {
 		return math.Inf(1)
 	}
@@ -119,7 +119,7 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 	if math.IsNaN(now.S) {
 		return tat, Decision{Err: "BADARG gcra_v1: now_ns must be at most 19 decimal digits"}
 	}
-	below := Mod(now.Ns, grid)
+	below := modWhole(now.Ns, grid)
 	nowGrid := now.S*1e9 + (now.Ns - below)
 	up := 0.0
 	if below > 0 {
@@ -216,6 +216,17 @@ func (s WindowState) Bytes() [8]byte {
 		byte(p >> 8), byte(p), byte(c >> 8), byte(c)}
 }
 
+// modWhole is Mod of whole numbers below 2^53, b above 0: none of them is NaN.
+func modWhole(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
+
+// fmodWhole is Fmod of whole numbers, a from 0 to below 2^63 and b above 0.
+func fmodWhole(a, b float64) float64 {
+	if a < b {
+		return a
+	}
+	return float64(int64(a) % int64(b))
+}
+
 // WindowV1 is window_v1.lua on a state; it returns the state after the call.
 func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decision) {
 	// Check.
@@ -243,11 +254,11 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 
 	// Window.
-	e := Fmod(seconds, w)
-	i := math.Floor((Fmod(seconds, w*(1<<32))-e)/w + 0.5)
+	e := fmodWhole(seconds, w)
+	i := math.Floor((fmodWhole(seconds, w*(1<<32))-e)/w + 0.5)
 	over := math.Floor((e + now.Ns) / w)
 	e = e + now.Ns - over*w
-	i = Mod(i+over, 1<<32)
+	i = modWhole(i+over, 1<<32)
 	left := w - e
 
 	// Read and roll.
@@ -257,7 +268,7 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 	if stored.Index == i {
 		previous, current = stored.Previous, stored.Current
-	} else if Mod(stored.Index+1, 1<<32) == i {
+	} else if modWhole(stored.Index+1, 1<<32) == i {
 		previous = stored.Current
 	}
 
@@ -266,7 +277,7 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	if sliding && previous > 0 {
 		// the product is inexact, but nothing is added to it before the division
 		carried = math.Floor(previous*left/w + 0.5)
-		rest := Mod(w, previous)
+		rest := modWhole(w, previous)
 		share := (w - rest) / previous
 		if left > carried*share+math.Floor(carried*rest/previous) {
 			carried = carried + 1

@@ -68,7 +68,7 @@ func GCRAV2(tat TAT, a GCRAArgs, now Clock) (TAT, Decision) {
 		if a.Cost > 0 {
 			ahead = ahead + a.Cost*interval
 			ns := now.Ns + ahead
-			tat.Ns = Mod(ns, 1e9)
+			tat.Ns = modWhole(ns, 1e9)
 			tat.S = now.S + (ns-tat.Ns)/1e9
 			d.Written, d.TTLMs = true, int64(math.Ceil(ahead/1e6)+now.MarginMs)
 		}
@@ -111,11 +111,11 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 
 	// Window.
-	e := Fmod(seconds, w)
-	i := (Fmod(seconds, w*(1<<32))-e)/w + 0.5
+	e := fmodWhole(seconds, w)
+	i := (fmodWhole(seconds, w*(1<<32))-e)/w + 0.5
 	e = e + now.Ns
-	rest := Mod(e, w)
-	i = Mod(math.Floor(i)+(e-rest)/w, 1<<32)
+	rest := modWhole(e, w)
+	i = modWhole(math.Floor(i)+(e-rest)/w, 1<<32)
 	e = rest
 	left := w - e
 
@@ -125,7 +125,7 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 	previous, current, gap := 0.0, 0.0, 0.0
 	if stored.Exists {
-		ahead := Mod(i-stored.Index, 1<<32)
+		ahead := modWhole(i-stored.Index, 1<<32)
 		if ahead == 0 {
 			previous, current = stored.Previous, stored.Current
 		} else if ahead == 1 {
@@ -144,7 +144,7 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	if sliding && previous > 0 {
 		// the product is inexact, but nothing is added to it before the division
 		carried = math.Floor(previous*left/w + 0.5)
-		spare := Mod(w, previous)
+		spare := modWhole(w, previous)
 		if left > carried*((w-spare)/previous)+math.Floor(carried*spare/previous) {
 			carried = carried + 1
 		}
@@ -164,7 +164,7 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 			if free < 0 {
 				count, free, until = current, amount-cost, w
 			}
-			spare := Mod(w, count)
+			spare := modWhole(w, count)
 			retry = retry + (until - (free*((w-spare)/count) + math.Floor(free*spare/count)))
 		}
 		if gap > 0 && retry >= 1<<53 {
