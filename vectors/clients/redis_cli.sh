@@ -12,7 +12,7 @@ allow() {
     answer=$($redis EVALSHA "$sha" 1 "$@")
   fi
   echo "$answer"
-  [ "${answer%% *}" = 1 ] # so that if allow ... runs what is admitted
+  [ "${answer%%[!0-9]*}" = 1 ] # so that if allow ... runs what is admitted
 }
 # end
 vectors=$(dirname "$0")/.. key=tatami:$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n') passed=0 failed=0
