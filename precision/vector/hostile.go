@@ -101,7 +101,10 @@ var hostileStates = []struct {
 	{24, "1780000080500000001"},
 	{25, "2305843009213693952"},
 	{26, "2305843009213693953"},
-	{27, "0780000080500000000"}, // a text of 19 digits is read in one step
+	// a text of 19 digits is read in one step
+	{27, "0780000080500000000"},
+	{28, "178000008050000000x"},
+	{29, "x780000080500000000"},
 }
 
 // hostileState tries the texts with a look, a call and one that never fits. The ids are

@@ -26,9 +26,15 @@ var swaps = map[string][]string{
 	"floor": {"ceil", ""}, "ceil": {"floor", ""}, "min": {"max"}, "max": {"min"},
 }
 
+// patternSwaps are what stands in for a part of a pattern or a format.
+var patternSwaps = []struct{ part, to string }{
+	{"^", ""}, {"$", ""}, {"[1-9]", "%d"}, {"%d*", "%d+"}, {"%d+", "%d*"}, {"%D", "%d"}, {"%09d", "%d"}, {"PX", "EX"},
+}
+
 // mutate returns every mutant of an asset: each operator and name of swaps replaced,
 // each number one up and one down, each minus of a sign dropped, each term after a
-// + or - dropped, which is how the assets round, and each floor and ceil dropped.
+// + or - dropped, which is how the assets round, each floor and ceil dropped, and each
+// part of a pattern, a format or the unit of the expiry replaced.
 func mutate(asset, script string) ([]mutant, error) {
 	all, err := tokens(script)
 	if err != nil {
@@ -42,6 +48,16 @@ func mutate(asset, script string) ([]mutant, error) {
 			m.add(t.from, t.to, "("+t.text+" + 1)")
 			m.add(t.from, t.to, "("+t.text+" - 1)")
 		case t.kind == quoted:
+			if !strings.Contains(t.text, "%") && t.text != "'PX'" {
+				continue // a command or an error's text, which the trials compare as it is
+			}
+			for _, s := range patternSwaps {
+				for at := range t.text {
+					if strings.HasPrefix(t.text[at:], s.part) {
+						m.add(t.from+at, t.from+at+len(s.part), s.to)
+					}
+				}
+			}
 		case sign:
 			m.add(t.from, t.to, "")
 		case t.text == "floor" || t.text == "ceil":
