@@ -213,10 +213,10 @@ func (j *judge) wide(instant, now int64) int64 {
 	return instant - now
 }
 
-// farNs is where gcra_v2 and window_v2 stop to be exact about waits: 104 days until
-// the key is as good as new. The sum of two doubles is not exact from there on, and
-// they add enough to stay later, at most farMoreNs.
-const farNs = 1 << 53
+// FarNs is where the scripts stop to be exact about waits: 104 days until the key is as
+// good as new. The sum of two doubles is not exact from there on, and they add enough
+// to stay later, gcra_v2 and window_v2 at most farMoreNs.
+const FarNs = 1 << 53
 
 func (s Script) farMoreNs() int64 {
 	switch s {
@@ -228,15 +228,23 @@ func (s Script) farMoreNs() int64 {
 	return 0
 }
 
+// MayAnswer tells whether a script that is exact, any but gcra_v1, may answer got where
+// exact integers answer want: the same, and more by farMoreNs at most where waits are
+// FarNs or more.
+func (s Script) MayAnswer(got, want Verdict) bool {
+	moreNs := int64(0)
+	if max(want.ResetAfterNs, want.RetryAfterNs) >= FarNs {
+		moreNs = s.farMoreNs()
+	}
+	waits := func(gotNs, wantNs int64) bool { return wantNs <= gotNs && gotNs-wantNs <= moreNs }
+	return got.Status == want.Status && got.Remaining == want.Remaining &&
+		(want.Status == 0 || got.RetryAfterNs == want.RetryAfterNs) &&
+		waits(got.RetryAfterNs, want.RetryAfterNs) && waits(got.ResetAfterNs, want.ResetAfterNs)
+}
+
 // verdict holds a reply against the exact one.
 func (j *judge) verdict(o *Outcome, want Verdict) {
-	later := int64(0)
-	if max(want.ResetAfterNs, want.RetryAfterNs) >= farNs {
-		later = j.trace.Script.farMoreNs()
-	}
-	waits := func(gotNs, wantNs int64) bool { return wantNs <= gotNs && gotNs <= wantNs+later }
-	if o.Status != want.Status || o.Remaining != want.Remaining || want.Status != 0 && o.RetryAfterNs != want.RetryAfterNs ||
-		!waits(o.RetryAfterNs, want.RetryAfterNs) || !waits(o.ResetAfterNs, want.ResetAfterNs) {
+	if !j.trace.Script.MayAnswer(o.Verdict, want) {
 		if o.Status == 1 && want.Status != 1 {
 			j.tally.Early++
 		}
@@ -253,7 +261,7 @@ func (j *judge) written(o *Outcome, state State, resetNs int64) {
 		j.fail(&j.tally.WrongStates, "state %+v, want %+v", o.State, state)
 	}
 	ttl := TTLMs(resetNs, 60000)
-	if !o.ttlIs(ttl) && (resetNs < farNs || !o.ttlIs(TTLMs(resetNs+j.trace.Script.farMoreNs(), 60000))) {
+	if !o.ttlIs(ttl) && (resetNs < FarNs || !o.ttlIs(TTLMs(resetNs+j.trace.Script.farMoreNs(), 60000))) {
 		j.fail(&j.tally.WrongTTLs, "ttl %d..%d ms, want %d", o.TTLMs, o.TTLMs+o.TTLSlackMs, ttl)
 	}
 }

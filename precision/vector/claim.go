@@ -44,9 +44,6 @@ const (
 	maxPeriodNs = 1 << 52
 	maxAmount   = 65535 // of a window
 	marginMs    = 60000 // of a caller's clock
-	// farNs is the wait from which gcra_v2 and window_v2 answer up to farMoreNs more,
-	// and gcra_v1 up to a grid point more.
-	farNs, farMoreNs = 1 << 53, 4096
 )
 
 // answer is what is seen of a call.
@@ -268,27 +265,15 @@ func texts(v precision.Verdict) []string {
 	return list
 }
 
-// same tells whether a reply is the exact one; far waits may be longer.
-func same(v, exact precision.Verdict) bool {
-	more := int64(0)
-	if max(exact.RetryAfterNs, exact.ResetAfterNs) >= farNs {
-		more = farMoreNs
-	}
-	longer := func(got, want int64) bool { return want <= got && got-want <= more }
-	return v.Status == exact.Status && v.Remaining == exact.Remaining &&
-		(exact.Status == 0 || v.RetryAfterNs == exact.RetryAfterNs) &&
-		longer(v.RetryAfterNs, exact.RetryAfterNs) && longer(v.ResetAfterNs, exact.ResetAfterNs)
-}
-
 // gcraV2 is exact.
 func (o *truth) gcraV2(a arguments, v precision.Verdict) (precision.Verdict, *write, bool) {
 	exact, tat := a.exact().Call(o.tat, a.cost, a.nowNs)
 	o.tat = tat
 	if exact.Status != 1 || a.cost == 0 {
-		return exact, nil, same(v, exact)
+		return exact, nil, o.script.MayAnswer(v, exact)
 	}
 	fits := func(text string) bool { return text == strconv.FormatInt(tat, 10) }
-	return exact, &write{fits, exact.ResetAfterNs}, same(v, exact)
+	return exact, &write{fits, exact.ResetAfterNs}, o.script.MayAnswer(v, exact)
 }
 
 // gcraV1 is never early, and less than a grid point late in all.
@@ -304,7 +289,7 @@ func (o *truth) gcraV1(a arguments, v precision.Verdict) (precision.Verdict, *wr
 	onGrid, _ := g.Call(o.tatGrid, a.cost, a.nowNs)
 	exact, _ := a.exact().Call(o.tat, a.cost, a.nowNs)
 	late := func(gotNs, wantNs int64) bool { // waits
-		if gotNs >= farNs {
+		if gotNs >= precision.FarNs {
 			gotNs -= a.nowNs % grid // left in there
 		}
 		return 0 <= gotNs-wantNs && gotNs-wantNs < grid
@@ -346,11 +331,11 @@ func (o *truth) window(a arguments, v precision.Verdict) (precision.Verdict, *wr
 	exact, counts := w.Call(o.counts, a.cost, a.nowNs)
 	o.counts = counts
 	if exact.Status != 1 || a.cost == 0 {
-		return exact, nil, same(v, exact)
+		return exact, nil, o.script.MayAnswer(v, exact)
 	}
 	_, leftNs, gapNs := w.At(counts, a.nowNs)
 	fits := func(text string) bool { return text == textOf(countsHex(counts)) }
-	return exact, &write{fits, gapNs + leftNs + a.periodNs}, same(v, exact)
+	return exact, &write{fits, gapNs + leftNs + a.periodNs}, o.script.MayAnswer(v, exact)
 }
 
 // countsHex is a window's state as the key holds it, in hex.

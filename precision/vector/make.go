@@ -152,7 +152,7 @@ func mayDiffer(script precision.Script, s Step) bool {
 	}
 	return slices.ContainsFunc(s.Reply, func(text string) bool {
 		n, err := strconv.ParseInt(text, 10, 64)
-		return err != nil || n >= farNs
+		return err != nil || n >= precision.FarNs
 	})
 }
 
