@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -222,5 +223,38 @@ func TestRing(t *testing.T) {
 	}
 	if a.DBSize(t.Context()).Val() == 0 || b.DBSize(t.Context()).Val() == 0 {
 		t.Error("a shard holds no key, so it was not tested")
+	}
+}
+
+// New is content with a part of a cluster while another is busy, or down, but not when
+// a master answers that it will not load.
+func TestNewOnAPartOfACluster(t *testing.T) {
+	nodes, cluster := startCluster(t)
+	must(t, nodes[1].ConfigSet(t.Context(), "lua-time-limit", "10").Err())
+	looping := make(chan error, 1)
+	go func() {
+		// Neither a deadline of go-redis's nor its retries may end or repeat the loop.
+		client := redis.NewClient(&redis.Options{Addr: nodes[1].Options().Addr, ReadTimeout: -1, MaxRetries: -1})
+		defer client.Close()
+		looping <- client.Eval(context.Background(), "while true do end", nil).Err()
+	}()
+	until(t, "the script being slow", func() bool {
+		return redis.HasErrorPrefix(nodes[1].Ping(t.Context()).Err(), "BUSY")
+	})
+	if _, err := loader.New(t.Context(), cluster); err != nil {
+		t.Errorf("beside a busy master: %v", err)
+	}
+	must(t, nodes[1].ScriptKill(t.Context()).Err())
+	if err := <-looping; err == nil {
+		t.Error("the loop ended by itself")
+	}
+
+	must(t, nodes[1].Do(t.Context(), "acl", "setuser", "default", "-script").Err())
+	if _, err := loader.New(t.Context(), cluster); !redis.HasErrorPrefix(err, "NOPERM") {
+		t.Errorf("beside a master that refuses: %v, want NOPERM", err)
+	}
+	_ = nodes[1].ShutdownNoSave(t.Context()) // it answers by ending
+	if _, err := loader.New(t.Context(), cluster); err != nil {
+		t.Errorf("beside a master that is down: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ type Limiter struct {
 // client knows, and holds the servers' SHA1s against the pins; a difference is an
 // ErrPin. A nil client is an error too, and so is a server that cannot be reached; but
 // of a cluster's masters it is enough that one can be, so that a program starts while
-// another is down. A master that is added, restarted, flushed or back again gets the
+// another is down, starts, or is busy. A master that is added, restarted, flushed or back again gets the
 // scripts from the calls themselves. The limiter calls gcra_v2 and window_v2.
 func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 	scripts, err := Scripts()
@@ -42,15 +42,17 @@ func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 	}
 	var mu sync.Mutex
 	loaded := 0
-	var refused error // by a server that was reached
+	var refused error // by a server that was reached, and is neither starting nor busy
 	err = forEachMaster(ctx, client, func(ctx context.Context, _ string, server redis.Cmdable) error {
 		err := load(ctx, server, scripts)
 		mu.Lock()
 		defer mu.Unlock()
 		var answer redis.Error
-		if err == nil {
+		switch {
+		case err == nil:
 			loaded++
-		} else if errors.Is(err, ErrPin) || errors.As(err, &answer) {
+		case redis.HasErrorPrefix(err, "LOADING"), redis.HasErrorPrefix(err, "BUSY"):
+		case errors.Is(err, ErrPin), errors.As(err, &answer):
 			refused = err
 		}
 		return err

@@ -104,7 +104,7 @@ func parseCall(script Script, word string) (c Call, err error) {
 		if i == 2 && script.isWindow() {
 			c.Sliding = fields[2] == "sliding"
 			if !c.Sliding && fields[2] != "fixed" {
-				return c, fmt.Errorf("mode %q", fields[2])
+				return c, fmt.Errorf("mode %q is neither fixed nor sliding", fields[2])
 			}
 			continue
 		}

@@ -60,6 +60,7 @@ func windowTables(version int) []group {
 				{id + 9, "cost 0 on a fresh key creates nothing", "WrittenLook", none, from(epoch, calls(0, 0))},
 				{id + 10, "cost 0 on a key that is half used, then empty", "WrittenLook", none, from(epoch, calls(5, 0, 0, 0, 5, 0, 0, 0, 1, 0))},
 				{id + 11, "cost 0 on a key in use moves no expiry", "WrittenLook", holdingCounts(epoch/second, 3, 8).expiring(), from(epoch, calls(0, 0, 0, second))},
+				{id + 31, "cost 0 is refused where the counts are above the amount, and moves no expiry", "WrittenLook", holdingCounts(epoch/second, 0, 12).expiring(), from(epoch, calls(0, 0, 0, second-1))},
 				{id + 12, "cost 0 in the next window does not roll the state", "WrittenLook", holdingCounts(epoch/second, 3, 8), from(epoch, calls(0, second, 0, 2*second))},
 				{id + 13, "amount + 1 on a fresh key can never be admitted, and creates nothing", "UnfittableStatus", none, from(epoch, calls(11, 0))},
 				{id + 14, "amount + 1 on a used key, and on one that has rested", "UnfittableStatus", none, from(epoch, calls(1, 0, 11, 0, 11, 10*second))},
@@ -138,6 +139,7 @@ func windowTables(version int) []group {
 				{1492, "now_ns is empty", "ServerClock", none, [][]string{{"0", ""}}},
 				{1493, "now_ns is absent in a call that never fits", "ServerClock UnfittableStatus", none, [][]string{{"301"}}},
 				{1494, "counts of long ago are over", "ServerClock LongIdle", holdingCounts(1, 300, 300), [][]string{{"0"}, {"0", ""}}},
+				{1495, "a call that never fits, without now_ns, moves no expiry", "ServerClock ChargedRefusal", holdingCounts(1, 300, 300).expiring(), [][]string{{"301"}}},
 			},
 		})
 	if version == 1 {

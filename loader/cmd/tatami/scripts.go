@@ -96,17 +96,15 @@ func (a *app) load() *cobra.Command {
 		Short: "Load the scripts on every master and print their SHA1s",
 		Long: `Load the scripts into the server, or into every master of its cluster, and print
 a line "SHA1 name" for each. The server's own SHA1s are held against the pinned
-ones. Loading again does no harm.`,
+ones. Loading again does no harm. Exits with 3 when a master of the cluster does not
+answer; the others then have the scripts.`,
 		Example: `  tatami load --redis redis://localhost:6379`,
 		Args:    noArguments,
 		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
 			if _, err := loader.New(ctx, client); err != nil {
 				return err
 			}
-			// New is content with one master of a cluster.
-			if _, err := loader.Verify(ctx, client); err != nil {
-				return fmt.Errorf("loaded on the masters that answer; of another: %w", err)
-			}
+			_, lost := loader.Verify(ctx, client) // New is content with one master of a cluster
 			all, err := loader.Scripts()
 			if err != nil {
 				return err
@@ -117,7 +115,13 @@ ones. Loading again does no harm.`,
 				loaded = append(loaded, describe(s))
 				fmt.Fprintf(&text, "%s %s\n", s.SHA1, s.Name)
 			}
-			return a.print(loaded, text.String())
+			if err := a.print(loaded, text.String()); err != nil {
+				return err
+			}
+			if lost != nil {
+				return fmt.Errorf("loaded on the masters that answer; of another: %w", lost)
+			}
+			return nil
 		}),
 	}
 }
