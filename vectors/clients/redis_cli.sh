@@ -2,10 +2,9 @@
 # Plays the vectors on the server at REDIS_URL: bash redis_cli.sh [file ...]; needs bash 4, redis-cli 6, jq, sha1sum.
 set -eu
 # sample
-# allow key amount period_ns burst|mode cost [now_ns]
-# prints status, remaining, retry_after_ns and reset_after_ns, or the error.
+# Prints status, remaining, retry_after_ns and reset_after_ns, or the error.
 # $redis is redis-cli with its options, $script a path, $sha the file's SHA1.
-allow() {
+allow() { # key amount period_ns burst|mode cost [now_ns]
   answer=$($redis EVALSHA "$sha" 1 "$@")
   if [ "${answer%% *}" = NOSCRIPT ]; then
     $redis -x SCRIPT LOAD <"$script" >/dev/null
@@ -19,8 +18,7 @@ vectors=$(dirname "$0")/.. key=tatami:$(od -An -N8 -tx1 /dev/urandom | tr -d ' \
 # A redis-cli for each call would take minutes, so one reads all calls, its words in its own quotes.
 redis=session cli="redis-cli --no-auth-warning -u $REDIS_URL"
 $cli PING >/dev/null # fails where there is no server; the next waits for one
-coproc $cli -d ' ' # all of a reply on one line
-exec 3>&"${COPROC[1]}" 4<&"${COPROC[0]}"
+coproc $cli -d ' '; exec 3>&"${COPROC[1]}" 4<&"${COPROC[0]}" # all of a reply on one line
 session() {
   [ "$1" != -x ] || { $cli "$@"; return; }
   printf '%s\n' "$*" >&3
@@ -37,14 +35,11 @@ function(c) return string.format('%02x', string.byte(c)) end) .. '|' .. redis.ca
 step() { # answer state least most argument ...
   want="$1|$2|$3..$4" answer=$(allow "$key" "${@:5}") held=$(session EVAL "\"$look\"" 1 "$key")
   case $answer in [A-Z]*) answer=${answer%% *} ;; esac # an error's first word
-  ttl=${held#*|}
-  [ "$ttl" -lt "$3" ] || [ "$ttl" -gt "$4" ] || ttl=$3..$4
-  got="$answer|${held%|*}|$ttl"
-  [ "$got" = "$want" ]
+  ttl=${held#*|} && [ "$ttl" -ge "$3" ] && [ "$ttl" -le "$4" ] && ttl=$3..$4
+  got="$answer|${held%|*}|$ttl" && [ "$got" = "$want" ]
 }
 stream() { # calls cost now_ns amount period_ns burst|mode: prints the SHA256 of the replies
-  now_ns=$3
-  allow "$key" "${@:4}" 0 "$now_ns" >/dev/null # loads the script, if need be
+  now_ns=$3 && allow "$key" "${@:4}" 0 "$3" >/dev/null # loads the script, if need be
   for ((call = 0; call < $1; call++)); do # without a process for each
     echo "EVALSHA $sha 1 $key ${*:4} $2 $now_ns" >&3
     read -ra reply <&4
