@@ -33,8 +33,9 @@ type Limiter struct {
 // client knows, and holds the servers' SHA1s against the pins; a difference is an
 // ErrPin. A nil client is an error too, and so is a server that cannot be reached; but
 // of a cluster's masters it is enough that one can be, so that a program starts while
-// another is down, starts, or is busy. A master that is added, restarted, flushed or back again gets the
-// scripts from the calls themselves. The limiter calls gcra_v2 and window_v2.
+// another is down, starts, or is busy. A master that is added, restarted, flushed or
+// back again gets the scripts from the calls themselves. The limiter calls gcra_v2 and
+// window_v2.
 func New(ctx context.Context, client redis.UniversalClient) (*Limiter, error) {
 	scripts, err := Scripts()
 	if err != nil {
