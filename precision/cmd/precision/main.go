@@ -214,9 +214,10 @@ func open() (drivers []precision.Driver, closeAll func(), err error) {
 			c()
 		}
 	}
-	// What was started is stopped on a signal too: a container would stay.
+	// What was started is stopped on a signal too, also where the output is cut off: a
+	// container would stay.
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	go func() {
 		<-signals
 		closeAll()
