@@ -216,17 +216,6 @@ func (s WindowState) Bytes() [8]byte {
 		byte(p >> 8), byte(p), byte(c >> 8), byte(c)}
 }
 
-// modWhole is Mod of whole numbers below 2^53, b above 0: none of them is NaN.
-func modWhole(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
-
-// fmodWhole is Fmod of whole numbers, a from 0 to below 2^63 and b above 0.
-func fmodWhole(a, b float64) float64 {
-	if a < b {
-		return a
-	}
-	return float64(int64(a) % int64(b))
-}
-
 // WindowV1 is window_v1.lua on a state; it returns the state after the call.
 func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decision) {
 	// Check.

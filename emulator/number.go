@@ -208,19 +208,27 @@ func truncateUnsigned(x float64) uint64 {
 }
 
 // Mod is a % b: a - floor(a / b) * b, every step rounded, so inexact above 2^53.
-func Mod(a, b float64) float64 {
-	floor := math.Floor(a / b)
-	return propagateNaN(a-float64(floor*b), a, b)
-}
+func Mod(a, b float64) float64 { return propagateNaN(modWhole(a, b), a, b) }
+
+// modWhole is Mod where none of the three is NaN, as with whole numbers, b above 0.
+func modWhole(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 
 // Fmod is math.fmod(a, b): the exact remainder with the sign of a.
 func Fmod(a, b float64) float64 {
 	if a > 0 && a < 1<<63 && b > 0 && b < 1<<63 {
-		if whole, by := int64(a), int64(b); float64(whole) == a && float64(by) == b {
-			return float64(whole % by)
+		if float64(int64(a)) == a && float64(int64(b)) == b {
+			return fmodWhole(a, b)
 		}
 	}
 	return propagateNaN(math.Mod(a, b), a, b)
+}
+
+// fmodWhole is Fmod of whole numbers, a from 0 to below 2^63 and b above 0.
+func fmodWhole(a, b float64) float64 {
+	if a < b {
+		return a
+	}
+	return float64(int64(a) % int64(b))
 }
 
 // negativeNaN is what an invalid operation yields on amd64, and printed as "-nan".

@@ -121,8 +121,20 @@ func (p *proxy) lose(replies int32) {
 	})
 }
 
-func isEvalsha(command []byte) bool {
-	return bytes.Contains(bytes.ToLower(command), []byte("\r\nevalsha\r\n"))
+// loseAll cuts the connection in place of every reply to a command of this name.
+func (p *proxy) loseAll(name string) {
+	p.setReply(func(command, reply []byte) []byte {
+		if isCommand(command, name) {
+			return nil
+		}
+		return reply
+	})
+}
+
+func isEvalsha(command []byte) bool { return isCommand(command, "evalsha") }
+
+func isCommand(command []byte, name string) bool {
+	return bytes.Contains(bytes.ToLower(command), []byte("\r\n"+name+"\r\n"))
 }
 
 // through returns a limiter whose client, with go-redis's own retries as they are
@@ -193,12 +205,7 @@ func TestLostReply(t *testing.T) {
 	}
 	check("peek", 3, 10)
 
-	p.setReply(func(command, reply []byte) []byte {
-		if bytes.Contains(command, []byte("\r\ndel\r\n")) {
-			return nil
-		}
-		return reply
-	})
+	p.loseAll("del")
 	if err := at.Reset(t.Context(), "single"); !errors.Is(err, io.EOF) {
 		t.Errorf("reset: %v, want io.EOF", err)
 	}
@@ -226,12 +233,7 @@ func TestLostReplyAfterLoad(t *testing.T) {
 	at := limiter.WithClock(clockAt(0))
 	must(t, direct.ScriptFlush(t.Context()).Err())
 	must(t, direct.ConfigResetStat(t.Context()).Err())
-	p.setReply(func(command, reply []byte) []byte {
-		if bytes.Contains(command, []byte("\r\neval\r\n")) {
-			return nil
-		}
-		return reply
-	})
+	p.loseAll("eval")
 	if got, err := at.Allow(t.Context(), "k", limit); !errors.Is(err, io.EOF) {
 		t.Errorf("%+v, %v, want io.EOF", got, err)
 	}

@@ -37,19 +37,32 @@ func apart(server int) (together func() error, err error) {
 // move lets the threads of a process run on these CPUs alone. Those that it starts
 // later do as the one that starts them.
 func move(process int, to unix.CPUSet) error {
-	threads, err := os.ReadDir("/proc/" + strconv.Itoa(process) + "/task")
+	threads, err := threadsOf(process)
 	if err != nil {
 		return err
 	}
-	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			return err
-		}
+	for _, id := range threads {
 		// A thread that has ended meanwhile is none to move.
 		if err := unix.SchedSetaffinity(id, &to); err != nil && err != unix.ESRCH {
 			return os.NewSyscallError("sched_setaffinity", err)
 		}
 	}
 	return nil
+}
+
+// threadsOf returns the ids of a process's threads.
+func threadsOf(process int) ([]int, error) {
+	tasks, err := os.ReadDir("/proc/" + strconv.Itoa(process) + "/task")
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, task := range tasks {
+		id, err := strconv.Atoi(task.Name())
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }

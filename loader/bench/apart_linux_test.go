@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -12,15 +11,11 @@ import (
 // cpusOf returns the CPUs of each thread of a process.
 func cpusOf(t *testing.T, process int) (all []unix.CPUSet) {
 	t.Helper()
-	threads, err := os.ReadDir("/proc/" + strconv.Itoa(process) + "/task")
+	threads, err := threadsOf(process)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, id := range threads {
 		var cpus unix.CPUSet
 		if err := unix.SchedGetaffinity(id, &cpus); err == unix.ESRCH {
 			continue
