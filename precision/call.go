@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/tatami-rate/tatami/emulator"
@@ -36,6 +37,27 @@ type Call struct {
 	Amount, PeriodNs, Burst int64
 	Sliding                 bool
 	Cost, NowNs             int64
+}
+
+// Check tells whether the limit and the cost are in the range that a script takes, and
+// the clock is not before 1970; how late it may be is another question.
+func (c Call) Check(script Script) error {
+	const most = 1 << 52
+	switch {
+	case c.PeriodNs < 1 || c.PeriodNs > most:
+		return errors.New("period_ns is not from 1 to 2^52")
+	case c.Cost < 0 || c.Cost > most:
+		return errors.New("cost is not from 0 to 2^52")
+	case c.NowNs < 0:
+		return errors.New("now_ns is below 0")
+	case script.isWindow() && (c.Amount < 1 || c.Amount > 65535):
+		return errors.New("amount is not from 1 to 65535")
+	case !script.isWindow() && (c.Amount < 1 || c.Amount > c.PeriodNs):
+		return errors.New("amount is not from 1 to period_ns")
+	case !script.isWindow() && (c.Burst < 1 || c.Burst > most/ceilDiv(c.PeriodNs, c.Amount)):
+		return errors.New("burst is not from 1 to 2^52 / interval")
+	}
+	return nil
 }
 
 // appendArgs appends the call's ARGV to args.

@@ -112,21 +112,5 @@ func parseCall(script Script, word string) (c Call, err error) {
 			return c, err
 		}
 	}
-	// The oracle is for calls whose limit and cost are in range.
-	const most = 1 << 52
-	switch {
-	case c.PeriodNs < 1 || c.PeriodNs > most:
-		err = errors.New("period_ns is not from 1 to 2^52")
-	case c.Cost < 0 || c.Cost > most:
-		err = errors.New("cost is not from 0 to 2^52")
-	case c.NowNs < 0:
-		err = errors.New("now_ns is below 0")
-	case script.isWindow() && (c.Amount < 1 || c.Amount > 65535):
-		err = errors.New("amount is not from 1 to 65535")
-	case !script.isWindow() && (c.Amount < 1 || c.Amount > c.PeriodNs):
-		err = errors.New("amount is not from 1 to period_ns")
-	case !script.isWindow() && (c.Burst < 1 || c.Burst > most/ceilDiv(c.PeriodNs, c.Amount)):
-		err = errors.New("burst is not from 1 to 2^52 / interval")
-	}
-	return c, err
+	return c, c.Check(script) // the oracle is for such calls alone
 }

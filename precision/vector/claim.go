@@ -40,11 +40,7 @@ func digits(text string) (uint64, bool) {
 // call has to answer the same at any time.
 const serverClockNs = 1_780_000_080_000_000_000
 
-const (
-	maxPeriodNs = 1 << 52
-	maxAmount   = 65535 // of a window
-	marginMs    = 60000 // of a caller's clock
-)
+const marginMs = 60000 // of a caller's clock
 
 // answer is what is seen of a call.
 type answer struct {
@@ -70,14 +66,8 @@ type truth struct {
 	// one before: then a limiter with a longer interval may be earlier than the exact one.
 	tat, tatGrid int64
 	moved        bool
-	last         *arguments
+	last         *precision.Call
 	counts       precision.Counts
-}
-
-// arguments are those of a call, as whole numbers.
-type arguments struct {
-	amount, periodNs, burst, cost, nowNs int64
-	sliding                              bool
 }
 
 func newTruth(script precision.Script, k Key) (*truth, error) {
@@ -125,16 +115,21 @@ func (o *truth) badState() bool {
 }
 
 // read reads a call's arguments; ok is false for those that the script refuses.
-func (o *truth) read(argv []string) (a arguments, ok bool) {
+func (o *truth) read(argv []string) (a precision.Call, ok bool) {
 	if len(argv) < 4 || len(argv) > 5 {
 		return a, false
 	}
 	var amountOK, periodOK, thirdOK, costOK bool
-	a.amount, amountOK = whole(argv[0])
-	a.periodNs, periodOK = whole(argv[1])
-	a.cost, costOK = whole(argv[3])
-	if !amountOK || !periodOK || !costOK || a.cost < 0 || a.cost > maxPeriodNs ||
-		a.periodNs < 1 || a.periodNs > maxPeriodNs || a.amount < 1 {
+	a.Amount, amountOK = whole(argv[0])
+	a.PeriodNs, periodOK = whole(argv[1])
+	a.Cost, costOK = whole(argv[3])
+	if o.isWindow() {
+		a.Sliding = argv[2] == "sliding"
+		thirdOK = a.Sliding || argv[2] == "fixed"
+	} else {
+		a.Burst, thirdOK = whole(argv[2])
+	}
+	if !amountOK || !periodOK || !thirdOK || !costOK || a.Check(o.script) != nil {
 		return a, false
 	}
 	now, nowOK := uint64(serverClockNs), true
@@ -144,28 +139,20 @@ func (o *truth) read(argv []string) (a arguments, ok bool) {
 	if !nowOK || now > math.MaxInt64 {
 		return a, false
 	}
-	a.nowNs = int64(now)
+	a.NowNs = int64(now)
 	if o.isWindow() {
-		a.sliding = argv[2] == "sliding"
-		return a, (a.sliding || argv[2] == "fixed") && a.amount <= maxAmount && a.nowNs < 1<<62
-	}
-	a.burst, thirdOK = whole(argv[2])
-	if !thirdOK || a.amount > a.periodNs || a.burst < 1 || a.burst > maxPeriodNs/a.exact().Interval {
-		return a, false
+		return a, a.NowNs < 1<<62
 	}
 	if o.script == precision.GCRAV1 {
 		up := (now + emulator.Grid - 1) / emulator.Grid * emulator.Grid
-		return a, up+uint64(a.onGrid().Tau()) <= 1<<61
+		return a, up+uint64(limiter(a, emulator.Grid).Tau()) <= 1<<61
 	}
-	return a, a.nowNs <= math.MaxInt64-a.exact().Tau()
+	return a, a.NowNs <= math.MaxInt64-limiter(a, 1).Tau()
 }
 
-func (a *arguments) exact() precision.GCRA {
-	return precision.NewGCRA(a.amount, a.periodNs, a.burst, 1)
-}
-
-func (a *arguments) onGrid() precision.GCRA {
-	return precision.NewGCRA(a.amount, a.periodNs, a.burst, emulator.Grid)
+// limiter is the exact limiter of a call, on a grid of 1 ns or of gcra_v1's.
+func limiter(c precision.Call, grid int64) precision.GCRA {
+	return precision.NewGCRA(c.Amount, c.PeriodNs, c.Burst, grid)
 }
 
 // step holds one call's answer against what may be answered, and returns the vector's
@@ -221,7 +208,7 @@ type write struct {
 
 // call holds a reply against the exact one, which it returns, and what has to be
 // written, nil when nothing.
-func (o *truth) call(a arguments, reply []string) (exact precision.Verdict, w *write, err error) {
+func (o *truth) call(a precision.Call, reply []string) (exact precision.Verdict, w *write, err error) {
 	v, err := verdict(reply)
 	if err != nil {
 		return exact, nil, err
@@ -266,10 +253,10 @@ func texts(v precision.Verdict) []string {
 }
 
 // gcraV2 is exact.
-func (o *truth) gcraV2(a arguments, v precision.Verdict) (precision.Verdict, *write, bool) {
-	exact, tat := a.exact().Call(o.tat, a.cost, a.nowNs)
+func (o *truth) gcraV2(a precision.Call, v precision.Verdict) (precision.Verdict, *write, bool) {
+	exact, tat := limiter(a, 1).Call(o.tat, a.Cost, a.NowNs)
 	o.tat = tat
-	if exact.Status != 1 || a.cost == 0 {
+	if exact.Status != 1 || a.Cost == 0 {
 		return exact, nil, o.script.MayAnswer(v, exact)
 	}
 	fits := func(text string) bool { return text == strconv.FormatInt(tat, 10) }
@@ -277,46 +264,46 @@ func (o *truth) gcraV2(a arguments, v precision.Verdict) (precision.Verdict, *wr
 }
 
 // gcraV1 is never early, and less than a grid point late in all.
-func (o *truth) gcraV1(a arguments, v precision.Verdict) (precision.Verdict, *write, bool) {
+func (o *truth) gcraV1(a precision.Call, v precision.Verdict) (precision.Verdict, *write, bool) {
 	const grid = emulator.Grid
 	if o.last != nil {
 		before := *o.last
-		before.cost, before.nowNs = a.cost, a.nowNs
-		o.moved = o.moved || before != a || a.nowNs < o.last.nowNs
+		before.Cost, before.NowNs = a.Cost, a.NowNs
+		o.moved = o.moved || before != a || a.NowNs < o.last.NowNs
 	}
 	o.last = &a
-	g := a.onGrid()
-	onGrid, _ := g.Call(o.tatGrid, a.cost, a.nowNs)
-	exact, _ := a.exact().Call(o.tat, a.cost, a.nowNs)
+	g := limiter(a, grid)
+	onGrid, _ := g.Call(o.tatGrid, a.Cost, a.NowNs)
+	exact, _ := limiter(a, 1).Call(o.tat, a.Cost, a.NowNs)
 	late := func(gotNs, wantNs int64) bool { // waits
 		if gotNs >= precision.FarNs {
-			gotNs -= a.nowNs % grid // left in there
+			gotNs -= a.NowNs % grid // left in there
 		}
 		return 0 <= gotNs-wantNs && gotNs-wantNs < grid
 	}
 
-	ok := (v.Status == -1) == (a.cost > a.burst)
+	ok := (v.Status == -1) == (a.Cost > a.Burst)
 	switch v.Status {
 	case 1:
 		ok = ok && v.RetryAfterNs == 0 && onGrid.Status == 1 && (o.moved || exact.Status == 1)
 	case 0:
-		ok = ok && v.RetryAfterNs > 0 && late(v.RetryAfterNs, g.FirstNs(o.tatGrid, a.cost)-a.nowNs)
+		ok = ok && v.RetryAfterNs > 0 && late(v.RetryAfterNs, g.FirstNs(o.tatGrid, a.Cost)-a.NowNs)
 	default:
 		ok = ok && v.RetryAfterNs == -1
 	}
 	var w *write
-	if v.Status == 1 && a.cost > 0 {
+	if v.Status == 1 && a.Cost > 0 {
 		// The admissions of both are the script's, whatever they would say themselves.
-		o.tatGrid = max(o.tatGrid, a.nowNs) + a.cost*g.Interval
-		o.tat = max(o.tat, a.nowNs) + a.cost*a.exact().Interval
+		o.tatGrid = max(o.tatGrid, a.NowNs) + a.Cost*g.Interval
+		o.tat = max(o.tat, a.NowNs) + a.Cost*limiter(a, 1).Interval
 		tatGrid := uint64(o.tatGrid)
 		w = &write{func(text string) bool {
 			n, isDigits := digits(text)
 			return isDigits && n%grid == 0 && n-tatGrid < grid
 		}, v.ResetAfterNs}
 	}
-	ok = ok && g.Remaining(o.tatGrid, a.nowNs) <= v.Remaining && v.Remaining <= g.Remaining(o.tatGrid, a.nowNs+grid-1) &&
-		late(v.ResetAfterNs, max(o.tatGrid-a.nowNs, 0))
+	ok = ok && g.Remaining(o.tatGrid, a.NowNs) <= v.Remaining && v.Remaining <= g.Remaining(o.tatGrid, a.NowNs+grid-1) &&
+		late(v.ResetAfterNs, max(o.tatGrid-a.NowNs, 0))
 	return exact, w, ok
 }
 
@@ -326,16 +313,16 @@ func textOf(state string) string {
 }
 
 // window is exact in both versions.
-func (o *truth) window(a arguments, v precision.Verdict) (precision.Verdict, *write, bool) {
-	w := precision.Window{Amount: a.amount, PeriodNs: a.periodNs, Sliding: a.sliding, Monotone: o.script == precision.WindowV2}
-	exact, counts := w.Call(o.counts, a.cost, a.nowNs)
+func (o *truth) window(a precision.Call, v precision.Verdict) (precision.Verdict, *write, bool) {
+	w := precision.Window{Amount: a.Amount, PeriodNs: a.PeriodNs, Sliding: a.Sliding, Monotone: o.script == precision.WindowV2}
+	exact, counts := w.Call(o.counts, a.Cost, a.NowNs)
 	o.counts = counts
-	if exact.Status != 1 || a.cost == 0 {
+	if exact.Status != 1 || a.Cost == 0 {
 		return exact, nil, o.script.MayAnswer(v, exact)
 	}
-	_, leftNs, gapNs := w.At(counts, a.nowNs)
+	_, leftNs, gapNs := w.At(counts, a.NowNs)
 	fits := func(text string) bool { return text == textOf(countsHex(counts)) }
-	return exact, &write{fits, gapNs + leftNs + a.periodNs}, o.script.MayAnswer(v, exact)
+	return exact, &write{fits, gapNs + leftNs + a.PeriodNs}, o.script.MayAnswer(v, exact)
 }
 
 // countsHex is a window's state as the key holds it, in hex.

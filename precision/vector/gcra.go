@@ -44,8 +44,8 @@ func gcraTables(version int) []group {
 			{17, "a TAT that is over, without expiry, counts for nothing", "NoExpiry", tat(epoch - 1), from(epoch, calls(0, 0, 60, 0))},
 			{18, "a state of 19 digits is left as it is by a look", "Digits14", tat(1700000000123456789), from(1700000000000000000, calls(0, 0, 0, 123456788, 0, 123456789))},
 			{19, "a state of 19 digits is read to its last one", "Digits14", tat(1700000012123456789), from(1700000000123456789, calls(1, 0, 1, 199999999, 1, 200*ms))},
-			{21, "cost 0 is refused where the debt is above a burst, and moves no expiry", "WrittenLook", tat(epoch + 13*second).expiring(), from(epoch, calls(0, 0, 0, second))},
 			{20, "a mixed sequence of costs", "ChargedRefusal", none, from(epoch, calls(7, 0, 13, 10*ms, 40, 20*ms, 41, 30*ms, 40, 40*ms, 1, 50*ms, 3, 700*ms))},
+			{21, "cost 0 is refused where the debt is above a burst, and moves no expiry", "WrittenLook", tat(epoch + 13*second).expiring(), from(epoch, calls(0, 0, 0, second))},
 		},
 		streams: []stream{{900, "the first minute: 359 are admitted, the last at 59.8 s", "LateRefill Drift", decimal(epoch), 658}},
 	}, {
