@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/lua"
 )
 
@@ -350,7 +351,7 @@ func TestWindowV2ClockBehind(t *testing.T) {
 				}
 				gap := stored*test.periodNs - test.nowNs // at most 2^52 + 2^34, or 3 windows
 				found := stored == index+1 || gap <= 60e9
-				state := WindowState{Index: float64(uint32(stored)), Previous: previous, Current: current}.Bytes()
+				state := native.WindowState{Index: float64(uint32(stored)), Previous: previous, Current: current}.Bytes()
 				for mode, free := range map[string]int64{"fixed": amount - current, "sliding": amount - current - previous} {
 					want := []int64{1, amount, 0, 0}
 					if found {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tatami-rate/tatami/emulator/native"
 )
 
 // recorded is a call on a key, with what the emulator made of it.
@@ -137,7 +139,7 @@ func randomState(rng *rand.Rand, a asset, limit []any, nowNs int64) any {
 	case 1:
 		index = uint32((nowNs+60e9)/period + rng.Int64N(3) - 1)
 	}
-	counts := WindowState{Index: float64(index), Previous: float64(rng.IntN(1 << rng.IntN(17))), Current: float64(rng.IntN(1 << rng.IntN(17)))}
+	counts := native.WindowState{Index: float64(index), Previous: float64(rng.IntN(1 << rng.IntN(17))), Current: float64(rng.IntN(1 << rng.IntN(17)))}
 	bytes := counts.Bytes()
 	return string(bytes[:])
 }

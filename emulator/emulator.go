@@ -24,6 +24,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/yuin/gopher-lua"
+
+	"github.com/tatami-rate/tatami/internal/number"
 )
 
 // Redis is an emulated server. It is safe for concurrent use; like a server it runs
@@ -473,7 +475,7 @@ func fromLua(v lua.LValue, depth int) any {
 	case lua.LString:
 		return string(v)
 	case lua.LNumber:
-		return Truncate(float64(v))
+		return number.Truncate(float64(v))
 	case lua.LBool:
 		if v {
 			return int64(1)

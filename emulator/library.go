@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/yuin/gopher-lua"
+
+	"github.com/tatami-rate/tatami/internal/number"
 )
 
 // This file is the Lua library of the server: gopher-lua's own functions where they
@@ -113,13 +115,13 @@ func setFunctions(L *lua.LState, table *lua.LTable, functions map[string]lua.LGF
 	}
 }
 
-// number is a Lua value as a number, text by the server's rules.
-func number(v lua.LValue) (float64, bool) {
+// toNumber is a Lua value as a number, text by the server's rules.
+func toNumber(v lua.LValue) (float64, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
 		return float64(v), true
 	case lua.LString:
-		return ToNumber(string(v))
+		return number.ToNumber(string(v))
 	}
 	return 0, false
 }
@@ -127,7 +129,7 @@ func number(v lua.LValue) (float64, bool) {
 // text is a string or number as text; of anything else, gopher-lua's.
 func text(v lua.LValue) string {
 	if x, ok := v.(lua.LNumber); ok {
-		return ToString(float64(x))
+		return number.ToString(float64(x))
 	}
 	return v.String()
 }
@@ -147,7 +149,7 @@ func badType(L *lua.LState, n int, function, want string) {
 
 // checkNumber is argument n of function as a number, or raises.
 func checkNumber(L *lua.LState, n int, function string) float64 {
-	x, ok := number(L.Get(n))
+	x, ok := toNumber(L.Get(n))
 	if !ok {
 		badType(L, n, function, "number")
 	}
@@ -160,7 +162,7 @@ func checkText(L *lua.LState, n int, function string) string {
 	case lua.LString:
 		return string(v)
 	case lua.LNumber:
-		return ToString(float64(v))
+		return number.ToString(float64(v))
 	}
 	badType(L, n, function, "string")
 	return ""
@@ -171,7 +173,7 @@ func checkText(L *lua.LState, n int, function string) string {
 func luaToNumber(L *lua.LState) int {
 	base := 10
 	if L.Get(2) != lua.LNil {
-		base = int(Truncate(checkNumber(L, 2, "tonumber")))
+		base = int(number.Truncate(checkNumber(L, 2, "tonumber")))
 	}
 	var x float64
 	var ok bool
@@ -179,13 +181,13 @@ func luaToNumber(L *lua.LState) int {
 		if L.GetTop() == 0 {
 			badArgument(L, 1, "tonumber", "value expected")
 		}
-		x, ok = number(L.Get(1))
+		x, ok = toNumber(L.Get(1))
 	} else {
 		digits := checkText(L, 1, "tonumber")
 		if base < 2 || base > 36 {
 			badArgument(L, 2, "tonumber", "base out of range")
 		}
-		x, ok = toNumberBase(digits, base)
+		x, ok = number.ToNumberBase(digits, base)
 	}
 	if ok {
 		L.Push(lua.LNumber(x))
@@ -200,7 +202,7 @@ func luaToString(L *lua.LState) int {
 		badArgument(L, 1, "tostring", "value expected")
 	}
 	if x, ok := L.Get(1).(lua.LNumber); ok {
-		L.Push(lua.LString(ToString(float64(x))))
+		L.Push(lua.LString(number.ToString(float64(x))))
 	} else {
 		L.Push(L.ToStringMeta(L.Get(1)))
 	}
@@ -211,7 +213,7 @@ func luaError(L *lua.LState) int {
 	value := L.Get(1)
 	level := 1
 	if L.Get(2) != lua.LNil {
-		level = int(Truncate(checkNumber(L, 2, "error")))
+		level = int(number.Truncate(checkNumber(L, 2, "error")))
 	}
 	if level > 0 && lua.LVCanConvToString(value) {
 		message := text(value)
@@ -251,9 +253,9 @@ func luaMod(L *lua.LState) int {
 	a, ok := L.Get(1).(lua.LNumber)
 	b, ok2 := L.Get(2).(lua.LNumber)
 	if !ok || !ok2 {
-		return arithmetic(L, "__mod", Mod)
+		return arithmetic(L, "__mod", number.Mod)
 	}
-	L.Push(lua.LNumber(Mod(float64(a), float64(b))))
+	L.Push(lua.LNumber(number.Mod(float64(a), float64(b))))
 	return 1
 }
 
@@ -272,8 +274,8 @@ func arithmetic(L *lua.LState, event string, operate func(a, b float64) float64)
 			return 1
 		}
 	}
-	x, ok := number(a)
-	y, ok2 := number(b)
+	x, ok := toNumber(a)
+	y, ok2 := toNumber(b)
 	if !ok || !ok2 {
 		wrong := b
 		if !ok {
@@ -331,7 +333,7 @@ func concatWithMeta(L *lua.LState) int {
 }
 
 func luaFor(L *lua.LState) int {
-	x, ok := number(L.Get(1))
+	x, ok := toNumber(L.Get(1))
 	if !ok {
 		L.RaiseError("'for' %s must be a number", L.Get(2))
 	}
@@ -348,7 +350,7 @@ func stringMetatable(L *lua.LState, strings *lua.LTable) *lua.LTable {
 		"__sub": func(a, b float64) float64 { return a - b },
 		"__mul": func(a, b float64) float64 { return a * b },
 		"__div": func(a, b float64) float64 { return a / b },
-		"__mod": Mod,
+		"__mod": number.Mod,
 		"__pow": math.Pow,
 	} {
 		meta.RawSetString(event, L.NewFunction(func(L *lua.LState) int {
@@ -356,7 +358,7 @@ func stringMetatable(L *lua.LState, strings *lua.LTable) *lua.LTable {
 		}))
 	}
 	meta.RawSetString("__unm", L.NewFunction(func(L *lua.LState) int {
-		x, ok := number(L.Get(1))
+		x, ok := toNumber(L.Get(1))
 		if !ok {
 			L.RaiseError("attempt to perform arithmetic on a string value")
 		}
@@ -388,9 +390,9 @@ func mathLibrary(L *lua.LState) *lua.LTable {
 		}))
 	}
 	for name, function := range map[string]func(a, b float64) float64{
-		"fmod": Fmod, "mod": Fmod, "pow": math.Pow, "atan2": math.Atan2,
+		"fmod": number.Fmod, "mod": number.Fmod, "pow": math.Pow, "atan2": math.Atan2,
 		"ldexp": func(x, exponent float64) float64 {
-			return math.Ldexp(x, int(max(-1<<20, min(Truncate(exponent), 1<<20))))
+			return math.Ldexp(x, int(max(-1<<20, min(number.Truncate(exponent), 1<<20))))
 		},
 	} {
 		table.RawSetString(name, L.NewFunction(func(L *lua.LState) int {
@@ -460,11 +462,11 @@ func convertArguments(L *lua.LState, function *lua.LFunction, texts int) *lua.LF
 			switch v := L.Get(i).(type) {
 			case lua.LNumber:
 				if i <= texts {
-					L.Replace(i, lua.LString(ToString(float64(v))))
+					L.Replace(i, lua.LString(number.ToString(float64(v))))
 				}
 			case lua.LString:
 				if i > texts {
-					if x, ok := ToNumber(string(v)); ok {
+					if x, ok := number.ToNumber(string(v)); ok {
 						L.Replace(i, lua.LNumber(x))
 					}
 				}
@@ -477,7 +479,7 @@ func convertArguments(L *lua.LState, function *lua.LFunction, texts int) *lua.LF
 func luaChar(L *lua.LState) int {
 	bytes := make([]byte, L.GetTop())
 	for i := range bytes {
-		c := Truncate(checkNumber(L, i+1, "char"))
+		c := number.Truncate(checkNumber(L, i+1, "char"))
 		if c != int64(byte(c)) {
 			badArgument(L, i+1, "char", "invalid value")
 		}
@@ -491,7 +493,7 @@ func luaFormat(L *lua.LState) int {
 	format := checkText(L, 1, "format")
 	if format == "%d" { // what the scripts ask for
 		if x, ok := L.Get(2).(lua.LNumber); ok {
-			L.Push(lua.LString(FormatInt(float64(x))))
+			L.Push(lua.LString(number.FormatInt(float64(x))))
 			return 1
 		}
 	}
@@ -522,9 +524,9 @@ func luaFormat(L *lua.LState) int {
 		}
 		switch conversion {
 		case 'd', 'i', 'o', 'u', 'x', 'X', 'e', 'E', 'f', 'g', 'G':
-			out = append(out, formatNumber(options, conversion, checkNumber(L, argument, "format"))...)
+			out = append(out, number.Format(options, conversion, checkNumber(L, argument, "format"))...)
 		case 'c':
-			c := Truncate(checkNumber(L, argument, "format"))
+			c := number.Truncate(checkNumber(L, argument, "format"))
 			if c != int64(int32(c)) {
 				c = 0 // the low byte of what an int becomes that is out of range
 			}
@@ -556,7 +558,7 @@ func scanOptions(L *lua.LState, format string) string {
 		L.RaiseError("invalid format (repeated flags)")
 	}
 	twoDigits := func() {
-		for end := i + 2; i < end && i < len(format) && isDecimal(format[i]); {
+		for end := i + 2; i < end && i < len(format) && number.IsDecimal(format[i]); {
 			i++
 		}
 	}
@@ -565,7 +567,7 @@ func scanOptions(L *lua.LState, format string) string {
 		i++
 		twoDigits()
 	}
-	if i < len(format) && isDecimal(format[i]) {
+	if i < len(format) && number.IsDecimal(format[i]) {
 		L.RaiseError("invalid format (width or precision too long)")
 	}
 	return format[:i]
@@ -573,7 +575,7 @@ func scanOptions(L *lua.LState, format string) string {
 
 // formatText is C's sprintf of %s and, where char, of %c; both end at a NUL.
 func formatText(options string, char bool, s string) string {
-	flags, width, precision, precise := splitOptions(options)
+	flags, width, precision, precise := number.SplitOptions(options)
 	if !char {
 		s, _, _ = strings.Cut(s, "\x00")
 		if precise {
@@ -631,10 +633,10 @@ func luaTableConcat(L *lua.LState) int {
 		separator = checkText(L, 2, "concat")
 	}
 	if L.Get(3) != lua.LNil {
-		first = int(Truncate(checkNumber(L, 3, "concat")))
+		first = int(number.Truncate(checkNumber(L, 3, "concat")))
 	}
 	if L.Get(4) != lua.LNil {
-		last = int(Truncate(checkNumber(L, 4, "concat")))
+		last = int(number.Truncate(checkNumber(L, 4, "concat")))
 	}
 	var out strings.Builder
 	for i := first; i <= last; i++ {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/lua"
 )
 
@@ -28,7 +30,7 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 			}
 		}
 		want := outcome(s.Eval(t.Context(), c.script, c.keys, c.args...)) + " " + outcome(do(s, "GET", "k"))
-		d, state := native(c.script, c.args, state, s.now.UnixMicro())
+		d, state := port(c.script, c.args, state, s.now.UnixMicro())
 		got := redis.NewCmdResult([]any{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}, nil)
 		if d.Err != "" {
 			got.SetErr(errors.New(d.Err))
@@ -54,7 +56,7 @@ func TestNativeIsTheAsset(t *testing.T) {
 	}
 	for _, a := range assets {
 		for _, c := range record(t, a, n) {
-			d, state := native(a.script, c.args, c.state, c.unixUs)
+			d, state := port(a.script, c.args, c.state, c.unixUs)
 			got := fmt.Sprintf("%d %d %d %d", d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
 			if d.Err != "" {
 				got = "error " + d.Err
@@ -88,55 +90,56 @@ func nativeState(c trial) (state any, ok bool) {
 // argument is an argument as a number.
 func argument(args []any, i int) float64 {
 	if i < len(args) {
-		if x, ok := ToNumber(args[i].(string)); ok {
+		if x, ok := number.ToNumber(args[i].(string)); ok {
 			return x
 		}
 	}
 	return math.NaN()
 }
 
-// native makes the call on a script's port, on a server whose clock says unixUs, and
+// port makes the call on a script's port, on a server whose clock says unixUs, and
 // returns what the key then holds.
-func native(script string, args []any, state any, unixUs int64) (Decision, any) {
-	now := ServerClock(unixUs)
+func port(script string, args []any, state any, unixUs int64) (native.Decision, any) {
+	now := native.ServerClock(unixUs)
 	if len(args) > 4 && args[4] != "" {
-		now = ParseClock(args[4].(string))
+		now = native.ParseClock(args[4].(string))
 	}
 	written := ""
 	mode := ""
 	if len(args) > 2 {
 		mode = args[2].(string)
 	}
-	gcra := GCRAArgs{argument(args, 0), argument(args, 1), argument(args, 2), argument(args, 3)}
-	window := WindowArgs{Amount: argument(args, 0), PeriodNs: argument(args, 1),
+	gcra := native.GCRAArgs{Amount: argument(args, 0), PeriodNs: argument(args, 1),
+		Burst: argument(args, 2), Cost: argument(args, 3)}
+	window := native.WindowArgs{Amount: argument(args, 0), PeriodNs: argument(args, 1),
 		Sliding: mode == "sliding", BadMode: mode != "sliding" && mode != "fixed", Cost: argument(args, 3)}
-	var d Decision
+	var d native.Decision
 	switch script {
 	case lua.GCRAV1:
 		tat := 0.0
 		if state != nil {
-			tat = ParseTAT(state.(string))
+			tat = native.ParseTAT(state.(string))
 		}
-		tat, d = GCRAV1(tat, gcra, now)
-		written = FormatInt(tat)
+		tat, d = native.GCRAV1(tat, gcra, now)
+		written = number.FormatInt(tat)
 	case lua.GCRAV2:
-		tat := TAT{}
+		tat := native.TAT{}
 		if state != nil {
-			tat = ParseTATV2(state.(string))
+			tat = native.ParseTATV2(state.(string))
 		}
-		tat, d = GCRAV2(tat, gcra, now)
+		tat, d = native.GCRAV2(tat, gcra, now)
 		if d.Written {
 			written = strconv.FormatInt(int64(tat.S)*1e9+int64(tat.Ns), 10)
 		}
 	case lua.WindowV1, lua.WindowV2:
-		counts := WindowState{}
+		counts := native.WindowState{}
 		if state != nil {
-			counts = ParseWindow(state.(string))
+			counts = native.ParseWindow(state.(string))
 		}
 		if script == lua.WindowV1 {
-			counts, d = WindowV1(counts, window, now)
+			counts, d = native.WindowV1(counts, window, now)
 		} else {
-			counts, d = WindowV2(counts, window, now)
+			counts, d = native.WindowV2(counts, window, now)
 		}
 		bytes := counts.Bytes()
 		written = string(bytes[:])
@@ -145,55 +148,4 @@ func native(script string, args []any, state any, unixUs int64) (Decision, any) 
 		return d, written
 	}
 	return d, state
-}
-
-func TestNativeAllocatesNothing(t *testing.T) {
-	for name, call := range nativeCalls() {
-		if n := testing.AllocsPerRun(1000, call); n != 0 {
-			t.Errorf("%s: %v allocations a decision", name, n)
-		}
-	}
-}
-
-func BenchmarkNative(b *testing.B) {
-	for name, call := range nativeCalls() {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				call()
-			}
-		})
-	}
-}
-
-// nativeCalls are decisions of each kind, 10 us after the one before.
-func nativeCalls() map[string]func() {
-	const start = int64(1_780_000_000_000_000_000)
-	calls := map[string]func(){}
-	for name, burst := range map[string]float64{"admitted": 1e6, "refused": 1} {
-		args := GCRAArgs{300, 60e9, burst, 1}
-		now1, tat1 := start, 0.0
-		calls["gcra_v1 "+name] = func() {
-			tat1, _ = GCRAV1(tat1, args, CallerClock(now1))
-			now1 += 10_000
-		}
-		now2, tat2 := start, TAT{}
-		calls["gcra_v2 "+name] = func() {
-			tat2, _ = GCRAV2(tat2, args, CallerClock(now2))
-			now2 += 10_000
-		}
-	}
-	for _, sliding := range []bool{false, true} {
-		args := WindowArgs{Amount: 300, PeriodNs: 1e6, Sliding: sliding, Cost: 1}
-		for name, window := range map[string]func(WindowState, WindowArgs, Clock) (WindowState, Decision){
-			"window_v1": WindowV1, "window_v2": WindowV2,
-		} {
-			now, state := start, WindowState{}
-			calls[fmt.Sprintf("%s sliding=%v", name, sliding)] = func() {
-				state, _ = window(state, args, CallerClock(now))
-				now += 10_000
-			}
-		}
-	}
-	return calls
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
@@ -62,8 +63,8 @@ var texts = []struct{ text, want string }{
 func TestToNumber(t *testing.T) {
 	for _, c := range texts {
 		got := "nil"
-		if x, ok := ToNumber(c.text); ok {
-			got = formatNumber(".17", 'g', x)
+		if x, ok := number.ToNumber(c.text); ok {
+			got = number.Format(".17", 'g', x)
 		}
 		if got != c.want {
 			t.Errorf("ToNumber(%s) = %s, want %s", short(c.text), got, c.want)
@@ -112,7 +113,7 @@ func numbers() []float64 {
 	all := []float64{0, math.Copysign(0, -1), 0.1, 0.5, 1.5, 2.5, -0.5, -1.5, 1e-5, 1e-4, 123456.789,
 		99999999999999, 100000000000000, 999999999999999, 1e14 - 0.5, 1e15, 1e16, 1e21, 1e22, 1e23, 1e100,
 		1.78e18, 1780000000123456768, 5e-324, 2.2250738585072011e-308, 2.2250738585072014e-308,
-		math.MaxFloat64, math.Inf(1), positiveNaN, negativeNaN, 34, 92, 10, 13, 65, 255, 256, 300}
+		math.MaxFloat64, math.Inf(1), number.PositiveNaN, number.NegativeNaN, 34, 92, 10, 13, 65, 255, 256, 300}
 	for _, exponent := range []int{31, 32, 43, 52, 53, 54, 60, 61, 62, 63, 64, 65} {
 		edge := math.Ldexp(1, exponent)
 		all = append(all, edge, math.Nextafter(edge, 0), math.Nextafter(edge, math.Inf(1)), edge-1, edge+1)
@@ -129,8 +130,8 @@ func numbers() []float64 {
 
 // hexText is x so that tonumber reads exactly x.
 func hexText(x float64) string {
-	if text, ok := notFinite(x); ok {
-		return text
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return number.ToString(x)
 	}
 	return strconv.FormatFloat(x, 'x', -1, 64)
 }
@@ -178,7 +179,7 @@ func play(t *testing.T, s redis.Scripter, check func(input, got string)) {
 	all := numbers()
 	for i, x := range all {
 		eval(hexText(x), printScript, append([]any{hexText(x)}, formats...)...)
-		for _, by := range []float64{1, 256, 7919, 6e10, -3, 0.1, 4294967296, 0, math.Inf(1), positiveNaN, all[(i*7+3)%len(all)]} {
+		for _, by := range []float64{1, 256, 7919, 6e10, -3, 0.1, 4294967296, 0, math.Inf(1), number.PositiveNaN, all[(i*7+3)%len(all)]} {
 			eval(hexText(x)+" and "+hexText(by), binaryScript, hexText(x), hexText(by))
 		}
 	}
@@ -223,10 +224,10 @@ func TestTruncate(t *testing.T) {
 		{math.Inf(-1), math.MinInt64}, {1 << 63, math.MinInt64}, {-1 << 63, math.MinInt64},
 		{math.Nextafter(1<<63, 0), 9223372036854774784}, {1e300, math.MinInt64},
 	} {
-		if got := Truncate(c.x); got != c.want {
+		if got := number.Truncate(c.x); got != c.want {
 			t.Errorf("Truncate(%v) = %d, want %d", c.x, got, c.want)
 		}
-		if got := FormatInt(c.x); got != strconv.FormatInt(c.want, 10) {
+		if got := number.FormatInt(c.x); got != strconv.FormatInt(c.want, 10) {
 			t.Errorf("FormatInt(%v) = %s, want %d", c.x, got, c.want)
 		}
 	}
@@ -234,16 +235,16 @@ func TestTruncate(t *testing.T) {
 
 // Above 2^53 the % of Lua 5.1 is wrong and fmod is right.
 func TestModulo(t *testing.T) {
-	if got := Mod(1780000000e9, 7919); got != 2560 {
+	if got := number.Mod(1780000000e9, 7919); got != 2560 {
 		t.Errorf("Mod = %v, want 2560", got)
 	}
-	if got := Fmod(1780000000e9, 7919); got != 2515 {
+	if got := number.Fmod(1780000000e9, 7919); got != 2515 {
 		t.Errorf("Fmod = %v, want 2515", got)
 	}
 	for i := range uint64(100000) {
 		random := rand.New(rand.NewPCG(3, i))
 		a, b := float64(random.Uint64N(1<<62)), float64(1+random.Uint64N(1<<(1+i%62)))
-		if got, want := Fmod(a, b), math.Mod(a, b); got != want {
+		if got, want := number.Fmod(a, b), math.Mod(a, b); got != want {
 			t.Fatalf("Fmod(%v, %v) = %v, want %v", a, b, got, want)
 		}
 	}

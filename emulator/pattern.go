@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/yuin/gopher-lua"
+
+	"github.com/tatami-rate/tatami/internal/number"
 )
 
 // This file is the matcher of Lua patterns behind string.find and string.match: that
@@ -31,7 +33,7 @@ func findOrMatch(L *lua.LState, name string) int {
 	subject, pattern := checkText(L, 1, name), checkText(L, 2, name)
 	init := 1
 	if L.Get(3) != lua.LNil {
-		init = int(Truncate(checkNumber(L, 3, name)))
+		init = int(number.Truncate(checkNumber(L, 3, name)))
 	}
 	if init < 0 {
 		init += len(subject) + 1
@@ -133,7 +135,7 @@ func (m *matcher) match(s, p int) int {
 				}
 				p = end
 				continue
-			case isDecimal(next):
+			case number.IsDecimal(next):
 				if s = m.back(s, next); s < 0 {
 					return -1
 				}
@@ -337,19 +339,19 @@ func inClass(c, class byte) bool {
 	case 'c':
 		in = c < 32 || c == 127
 	case 'd':
-		in = isDecimal(c)
+		in = number.IsDecimal(c)
 	case 'l':
 		in = 'a' <= c && c <= 'z'
 	case 'p':
-		in = 33 <= c && c <= 126 && !letter && !isDecimal(c)
+		in = 33 <= c && c <= 126 && !letter && !number.IsDecimal(c)
 	case 's':
 		in = c == ' ' || 9 <= c && c <= 13
 	case 'u':
 		in = 'A' <= c && c <= 'Z'
 	case 'w':
-		in = letter || isDecimal(c)
+		in = letter || number.IsDecimal(c)
 	case 'x':
-		in = digitValue(c) < 16
+		in = number.DigitValue(c) < 16
 	case 'z':
 		in = c == 0
 	default:

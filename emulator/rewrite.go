@@ -9,6 +9,8 @@ import (
 	"github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/tatami-rate/tatami/internal/number"
 )
 
 // chunkName is what the server calls every script in its error texts.
@@ -133,7 +135,7 @@ func (r *rewriter) exprs(exprs []ast.Expr) {
 func (r *rewriter) expr(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.NumberExpr:
-		x, ok := ToNumber(e.Value)
+		x, ok := number.ToNumber(e.Value)
 		if !ok {
 			// The lexer reads one byte too many, if only the end of the text.
 			r.fail(e.Line(), "malformed number near '%s'", strings.TrimSpace(strings.TrimSuffix(e.Value, "\xff")))

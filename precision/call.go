@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
 )
 
 // Script names one of the scripts.
@@ -21,7 +21,7 @@ const (
 // isWindow tells a window script from a gcra one.
 func (s Script) isWindow() bool { return s == WindowV1 || s == WindowV2 }
 
-const grid = emulator.Grid
+const grid = native.Grid
 
 // grid is the multiple of nanoseconds that a gcra script keeps its TAT on.
 func (s Script) grid() int64 {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
@@ -30,9 +31,9 @@ type Native struct {
 }
 
 type nativeKey struct {
-	tat    float64      // of gcra_v1
-	tatV2  emulator.TAT // of gcra_v2
-	window emulator.WindowState
+	tat    float64    // of gcra_v1
+	tatV2  native.TAT // of gcra_v2
+	window native.WindowState
 	exists bool
 	ttlMs  int64
 }
@@ -63,17 +64,17 @@ func (n *Native) Play(script Script, key string, calls []Call, outcomes []Outcom
 }
 
 func (k *nativeKey) call(script Script, c *Call) Outcome {
-	now := emulator.CallerClock(c.NowNs)
-	var d emulator.Decision
+	now := native.CallerClock(c.NowNs)
+	var d native.Decision
 	switch script {
 	case GCRAV1:
-		k.tat, d = emulator.GCRAV1(k.tat, c.gcraArgs(), now)
+		k.tat, d = native.GCRAV1(k.tat, c.gcraArgs(), now)
 	case GCRAV2:
-		k.tatV2, d = emulator.GCRAV2(k.tatV2, c.gcraArgs(), now)
+		k.tatV2, d = native.GCRAV2(k.tatV2, c.gcraArgs(), now)
 	case WindowV1:
-		k.window, d = emulator.WindowV1(k.window, c.windowArgs(), now)
+		k.window, d = native.WindowV1(k.window, c.windowArgs(), now)
 	case WindowV2:
-		k.window, d = emulator.WindowV2(k.window, c.windowArgs(), now)
+		k.window, d = native.WindowV2(k.window, c.windowArgs(), now)
 	}
 	if d.Written {
 		k.exists, k.ttlMs = true, d.TTLMs
@@ -82,13 +83,13 @@ func (k *nativeKey) call(script Script, c *Call) Outcome {
 		Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}}
 }
 
-func (c *Call) gcraArgs() emulator.GCRAArgs {
-	return emulator.GCRAArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+func (c *Call) gcraArgs() native.GCRAArgs {
+	return native.GCRAArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
 		Burst: float64(c.Burst), Cost: float64(c.Cost)}
 }
 
-func (c *Call) windowArgs() emulator.WindowArgs {
-	return emulator.WindowArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
+func (c *Call) windowArgs() native.WindowArgs {
+	return native.WindowArgs{Amount: float64(c.Amount), PeriodNs: float64(c.PeriodNs),
 		Sliding: c.Sliding, Cost: float64(c.Cost)}
 }
 

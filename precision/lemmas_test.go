@@ -6,7 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/internal/number"
 )
 
 // What the proofs in proof/ rest on and Gappa cannot state. Where a lemma speaks of
@@ -83,9 +84,9 @@ func TestLemmaRemainder(t *testing.T) {
 	hard(func(a, b int64) {
 		remainder, up := a%b, (b-a%b)%b
 		x, y := float64(a), float64(b)
-		if emulator.Mod(x, y) != float64(remainder) || emulator.Mod(x*grid, y*grid) != float64(remainder)*grid ||
-			a+up <= 1<<53 && emulator.Mod(-x, y) != float64(up) {
-			t.Fatalf("%d %% %d is %v, negative %v", a, b, emulator.Mod(x, y), emulator.Mod(-x, y))
+		if number.Mod(x, y) != float64(remainder) || number.Mod(x*grid, y*grid) != float64(remainder)*grid ||
+			a+up <= 1<<53 && number.Mod(-x, y) != float64(up) {
+			t.Fatalf("%d %% %d is %v, negative %v", a, b, number.Mod(x, y), number.Mod(-x, y))
 		}
 	})
 }
@@ -112,10 +113,10 @@ func TestLemmaBurst(t *testing.T) {
 		}
 		interval = min(interval, 1<<52)
 		for burst := (1 << 52) / interval; burst <= (1<<52)/interval+1; burst++ {
-			a := emulator.GCRAArgs{Amount: 1, PeriodNs: float64(interval), Burst: float64(burst)}
+			a := native.GCRAArgs{Amount: 1, PeriodNs: float64(interval), Burst: float64(burst)}
 			fits := new(big.Int).Mul(big.NewInt(interval), big.NewInt(burst)).Cmp(big.NewInt(1<<52)) <= 0
-			_, v1 := emulator.GCRAV1(0, a, emulator.CallerClock(0))
-			_, v2 := emulator.GCRAV2(emulator.TAT{}, a, emulator.CallerClock(0))
+			_, v1 := native.GCRAV1(0, a, native.CallerClock(0))
+			_, v2 := native.GCRAV2(native.TAT{}, a, native.CallerClock(0))
 			if (v1.Err == "") != fits || (v2.Err == "") != fits {
 				t.Fatalf("burst %d, interval %d: %q, %q", burst, interval, v1.Err, v2.Err)
 			}
@@ -234,7 +235,7 @@ func TestLemmaClock(t *testing.T) {
 		return x.Rsh(x, 8).Lsh(x, 8)
 	}
 	for range 200_000 {
-		a := emulator.GCRAArgs{Amount: 1, PeriodNs: float64(magnitude(rng, 1<<52))}
+		a := native.GCRAArgs{Amount: 1, PeriodNs: float64(magnitude(rng, 1<<52))}
 		a.Burst = float64(magnitude(rng, (1<<52)/int64(a.PeriodNs)))
 		tau := NewGCRA(1, int64(a.PeriodNs), int64(a.Burst), 1).Tau()
 		tau1 := NewGCRA(1, int64(a.PeriodNs), int64(a.Burst), grid).Tau()
@@ -248,24 +249,24 @@ func TestLemmaClock(t *testing.T) {
 			}
 			now.Add(now, big.NewInt(rng.Int64N(2*step)-step))
 		}
-		clock := emulator.ParseClock(now.String())
+		clock := native.ParseClock(now.String())
 		within := func(limit uint64, x *big.Int) bool { return x.Cmp(new(big.Int).SetUint64(limit)) <= 0 }
 
-		_, d := emulator.GCRAV1(0, a, clock)
+		_, d := native.GCRAV1(0, a, clock)
 		if (d.Err == "") != within(1<<61-uint64(tau1), up(now)) {
 			t.Fatalf("gcra_v1 at %d, tau %d: %q", now, tau1, d.Err)
 		}
-		tat := emulator.ParseTAT(now.String())
+		tat := native.ParseTAT(now.String())
 		if want := up(now); math.IsInf(tat, 1) == within(1<<61, want) || !math.IsInf(tat, 1) && tat != float64(want.Int64()) {
 			t.Fatalf("gcra_v1 reads %d as %v", now, tat)
 		}
-		_, d = emulator.GCRAV2(emulator.TAT{}, a, clock)
+		_, d = native.GCRAV2(native.TAT{}, a, clock)
 		if (d.Err == "") != within(math.MaxInt64-uint64(tau), now) {
 			t.Fatalf("gcra_v2 at %d, tau %d: %q", now, tau, d.Err)
 		}
-		w := emulator.WindowArgs{Amount: 1, PeriodNs: a.PeriodNs}
-		_, v1 := emulator.WindowV1(emulator.WindowState{}, w, clock)
-		_, v2 := emulator.WindowV2(emulator.WindowState{}, w, clock)
+		w := native.WindowArgs{Amount: 1, PeriodNs: a.PeriodNs}
+		_, v1 := native.WindowV1(native.WindowState{}, w, clock)
+		_, v2 := native.WindowV2(native.WindowState{}, w, clock)
 		if fits := within(1<<62-1, now); (v1.Err == "") != fits || (v2.Err == "") != fits {
 			t.Fatalf("windows at %d: %q, %q", now, v1.Err, v2.Err)
 		}
@@ -279,7 +280,7 @@ func TestLemmaFarGCRA(t *testing.T) {
 	edges := []int64{1 << 53, 1 << 60, 1 << 61, 1 << 62, math.MaxInt64}
 	longest := int64(0)
 	for range 1_000_000 {
-		a := emulator.GCRAArgs{Amount: 1, PeriodNs: float64(magnitude(rng, 1<<52)), Cost: 1}
+		a := native.GCRAArgs{Amount: 1, PeriodNs: float64(magnitude(rng, 1<<52)), Cost: 1}
 		a.Burst = float64(magnitude(rng, (1<<52)/int64(a.PeriodNs)))
 		g := NewGCRA(1, int64(a.PeriodNs), int64(a.Burst), 1)
 		ahead := rng.Int64N(math.MaxInt64 - 2048)
@@ -292,8 +293,8 @@ func TestLemmaFarGCRA(t *testing.T) {
 		}
 		tat := ahead + now
 		want, _ := g.Call(tat, 1, now)
-		state := emulator.TAT{S: float64(tat / 1e9), Ns: float64(tat % 1e9)}
-		_, d := emulator.GCRAV2(state, a, emulator.CallerClock(now))
+		state := native.TAT{S: float64(tat / 1e9), Ns: float64(tat % 1e9)}
+		_, d := native.GCRAV2(state, a, native.CallerClock(now))
 		reset, retry := d.ResetAfterNs-want.ResetAfterNs, d.RetryAfterNs-want.RetryAfterNs
 		longest = max(longest, reset, retry)
 		most := int64(0)
@@ -321,9 +322,9 @@ func TestLemmaFarWindow(t *testing.T) {
 		s := Counts{uint32(now/w.PeriodNs) + 1, uint16(rng.Uint32()), uint16(rng.Uint32())}
 		cost := rng.Int64N(w.Amount + 1)
 		want, _ := w.Call(s, cost, now)
-		stored := emulator.WindowState{Exists: true, Index: float64(s.Index), Previous: float64(s.Previous), Current: float64(s.Current)}
-		_, d := emulator.WindowV2(stored, emulator.WindowArgs{
-			Amount: float64(w.Amount), PeriodNs: float64(w.PeriodNs), Sliding: true, Cost: float64(cost)}, emulator.CallerClock(now))
+		stored := native.WindowState{Exists: true, Index: float64(s.Index), Previous: float64(s.Previous), Current: float64(s.Current)}
+		_, d := native.WindowV2(stored, native.WindowArgs{
+			Amount: float64(w.Amount), PeriodNs: float64(w.PeriodNs), Sliding: true, Cost: float64(cost)}, native.CallerClock(now))
 		for _, wait := range [][2]int64{{d.ResetAfterNs, want.ResetAfterNs}, {d.RetryAfterNs, want.RetryAfterNs}} {
 			more, least, most := wait[0]-wait[1], int64(0), int64(0)
 			if wait[1] >= 1<<53 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/lua"
 )
 
@@ -49,8 +50,8 @@ func judgeOne(script Script, grid int64, c Call, o Outcome, state State, exactTA
 
 // smallV1 is the native port of gcra_v1 on the small grid.
 func smallV1(c Call, tat int64) Outcome {
-	after, d := emulator.GCRAV1OnGrid(smallGrid, float64(tat), emulator.GCRAArgs{Amount: float64(c.Amount),
-		PeriodNs: float64(c.PeriodNs), Burst: float64(c.Burst), Cost: float64(c.Cost)}, emulator.CallerClock(c.NowNs))
+	after, d := native.GCRAV1OnGrid(smallGrid, float64(tat), native.GCRAArgs{Amount: float64(c.Amount),
+		PeriodNs: float64(c.PeriodNs), Burst: float64(c.Burst), Cost: float64(c.Cost)}, native.CallerClock(c.NowNs))
 	o := Outcome{Err: d.Err, Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs},
 		State: State{true, uint64(after)}, TTLMs: 7}
 	if d.Written {
@@ -111,7 +112,7 @@ func TestSmallWorldOfGCRAV2(t *testing.T) {
 	tried := 0
 	smallGCRA(1, func(c Call, tat int64) {
 		tried++
-		k := nativeKey{tatV2: emulator.TAT{Ns: float64(tat)}, exists: true, ttlMs: 7}
+		k := nativeKey{tatV2: native.TAT{Ns: float64(tat)}, exists: true, ttlMs: 7}
 		if broken := judgeOne(GCRAV2, 1, c, k.call(GCRAV2, &c), State{true, uint64(tat)}, tat); broken != "" {
 			t.Fatalf("tat %d: %s", tat, broken)
 		}
@@ -134,7 +135,7 @@ func TestSmallWorldOfWindows(t *testing.T) {
 									tried++
 									s := Counts{index, counts % 10, counts / 10}
 									c := Call{Amount: amount, PeriodNs: period, Sliding: sliding, Cost: cost, NowNs: now}
-									k := nativeKey{exists: true, ttlMs: 7, window: emulator.WindowState{Exists: true,
+									k := nativeKey{exists: true, ttlMs: 7, window: native.WindowState{Exists: true,
 										Index: float64(index), Previous: float64(s.Previous), Current: float64(s.Current)}}
 									if broken := judgeOne(script, 1, c, k.call(script, &c), newCounts(s), 0); broken != "" {
 										t.Fatalf("%s: stored %+v: %s", script, s, broken)

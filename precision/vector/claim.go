@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/precision"
 )
 
@@ -144,8 +144,8 @@ func (o *truth) read(argv []string) (a precision.Call, ok bool) {
 		return a, a.NowNs < 1<<62
 	}
 	if o.script == precision.GCRAV1 {
-		up := (now + emulator.Grid - 1) / emulator.Grid * emulator.Grid
-		return a, up+uint64(limiter(a, emulator.Grid).Tau()) <= 1<<61
+		up := (now + native.Grid - 1) / native.Grid * native.Grid
+		return a, up+uint64(limiter(a, native.Grid).Tau()) <= 1<<61
 	}
 	return a, a.NowNs <= math.MaxInt64-limiter(a, 1).Tau()
 }
@@ -265,7 +265,7 @@ func (o *truth) gcraV2(a precision.Call, v precision.Verdict) (precision.Verdict
 
 // gcraV1 is never early, and less than a grid point late in all.
 func (o *truth) gcraV1(a precision.Call, v precision.Verdict) (precision.Verdict, *write, bool) {
-	const grid = emulator.Grid
+	const grid = native.Grid
 	if o.last != nil {
 		before := *o.last
 		before.Cost, before.NowNs = a.Cost, a.NowNs

@@ -3,7 +3,7 @@ package vector
 import (
 	"strconv"
 
-	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/precision"
 )
 
@@ -54,31 +54,31 @@ func from(startNs int64, lists ...[]call) [][]string {
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // port is a script's native port on one key, with one limit.
-type port func(cost, nowNs int64) emulator.Decision
+type port func(cost, nowNs int64) native.Decision
 
 func gcraPort(version int, amount, periodNs, burst int64) port {
 	var v1 float64
-	var v2 emulator.TAT
-	return func(cost, nowNs int64) (d emulator.Decision) {
-		args := emulator.GCRAArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Burst: float64(burst), Cost: float64(cost)}
+	var v2 native.TAT
+	return func(cost, nowNs int64) (d native.Decision) {
+		args := native.GCRAArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Burst: float64(burst), Cost: float64(cost)}
 		if version == 1 {
-			v1, d = emulator.GCRAV1(v1, args, emulator.CallerClock(nowNs))
+			v1, d = native.GCRAV1(v1, args, native.CallerClock(nowNs))
 		} else {
-			v2, d = emulator.GCRAV2(v2, args, emulator.CallerClock(nowNs))
+			v2, d = native.GCRAV2(v2, args, native.CallerClock(nowNs))
 		}
 		return d
 	}
 }
 
 func windowPort(version int, amount, periodNs int64, sliding bool) port {
-	var state emulator.WindowState
-	return func(cost, nowNs int64) (d emulator.Decision) {
-		args := emulator.WindowArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Sliding: sliding, Cost: float64(cost)}
-		play := emulator.WindowV2
+	var state native.WindowState
+	return func(cost, nowNs int64) (d native.Decision) {
+		args := native.WindowArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Sliding: sliding, Cost: float64(cost)}
+		play := native.WindowV2
 		if version == 1 {
-			play = emulator.WindowV1
+			play = native.WindowV1
 		}
-		state, d = play(state, args, emulator.CallerClock(nowNs))
+		state, d = play(state, args, native.CallerClock(nowNs))
 		return d
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/servers"
 	"github.com/tatami-rate/tatami/vectors"
@@ -527,50 +529,50 @@ func (p *nativePort) Call(argv []string) ([]string, string, error) {
 	}
 	number := func(i int) float64 {
 		if i < len(argv) {
-			if n, ok := emulator.ToNumber(argv[i]); ok {
+			if n, ok := number.ToNumber(argv[i]); ok {
 				return n
 			}
 		}
 		return math.NaN()
 	}
-	clock := emulator.ServerClock(serverClockNs / 1000)
+	clock := native.ServerClock(serverClockNs / 1000)
 	if len(argv) == 5 && argv[4] != "" {
-		clock = emulator.ParseClock(argv[4])
+		clock = native.ParseClock(argv[4])
 	}
-	gcra := emulator.GCRAArgs{Amount: number(0), PeriodNs: number(1), Burst: number(2), Cost: number(3)}
+	gcra := native.GCRAArgs{Amount: number(0), PeriodNs: number(1), Burst: number(2), Cost: number(3)}
 	mode := ""
 	if len(argv) > 2 {
 		mode = argv[2]
 	}
-	window := emulator.WindowArgs{Amount: number(0), PeriodNs: number(1), Sliding: mode == sliding,
+	window := native.WindowArgs{Amount: number(0), PeriodNs: number(1), Sliding: mode == sliding,
 		BadMode: mode != sliding && mode != fixed, Cost: number(3)}
 
 	held := p.kind == "string"
-	var d emulator.Decision
+	var d native.Decision
 	var text string
 	switch p.script {
 	case precision.GCRAV1:
 		var state float64
 		if held {
-			state = emulator.ParseTAT(p.text)
+			state = native.ParseTAT(p.text)
 		}
-		state, d = emulator.GCRAV1(state, gcra, clock)
+		state, d = native.GCRAV1(state, gcra, clock)
 		text = fmt.Sprintf("%.0f", state)
 	case precision.GCRAV2:
-		var state emulator.TAT
+		var state native.TAT
 		if held {
-			state = emulator.ParseTATV2(p.text)
+			state = native.ParseTATV2(p.text)
 		}
-		state, d = emulator.GCRAV2(state, gcra, clock)
+		state, d = native.GCRAV2(state, gcra, clock)
 		text = fmt.Sprint(uint64(state.S)*1e9 + uint64(state.Ns))
 	default:
-		var state emulator.WindowState
+		var state native.WindowState
 		if held {
-			state = emulator.ParseWindow(p.text)
+			state = native.ParseWindow(p.text)
 		}
-		play := emulator.WindowV2
+		play := native.WindowV2
 		if p.script == precision.WindowV1 {
-			play = emulator.WindowV1
+			play = native.WindowV1
 		}
 		state, d = play(state, window, clock)
 		b := state.Bytes()

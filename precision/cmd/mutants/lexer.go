@@ -10,7 +10,7 @@ type kind int
 
 const (
 	word kind = iota // a name or a keyword
-	number
+	numeral
 	quoted
 	operator // everything else
 )

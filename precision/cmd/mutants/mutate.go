@@ -44,7 +44,7 @@ func mutate(asset, script string) ([]mutant, error) {
 	for i, t := range all {
 		sign := t.text == "-" && (i == 0 || !all[i-1].endsOperand())
 		switch {
-		case t.kind == number:
+		case t.kind == numeral:
 			m.add(t.from, t.to, "("+t.text+" + 1)")
 			m.add(t.from, t.to, "("+t.text+" - 1)")
 		case t.kind == quoted:

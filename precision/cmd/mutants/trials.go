@@ -12,6 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/precision"
 )
 
@@ -109,7 +111,7 @@ func (c *trial) native(script precision.Script) (answer, held string, ttlMs int6
 }
 
 // decide asks the native port; after is the state as text.
-func (c *trial) decide(script precision.Script) (after string, d emulator.Decision) {
+func (c *trial) decide(script precision.Script) (after string, d native.Decision) {
 	argument := func(i int) string {
 		if i < len(c.args) {
 			return c.args[i]
@@ -117,41 +119,41 @@ func (c *trial) decide(script precision.Script) (after string, d emulator.Decisi
 		return ""
 	}
 	value := func(i int) float64 {
-		if x, ok := emulator.ToNumber(argument(i)); ok {
+		if x, ok := number.ToNumber(argument(i)); ok {
 			return x
 		}
 		return math.NaN()
 	}
-	now := emulator.ServerClock(c.unixUs)
+	now := native.ServerClock(c.unixUs)
 	if argument(4) != "" {
-		now = emulator.ParseClock(argument(4))
+		now = native.ParseClock(argument(4))
 	}
-	gcra := emulator.GCRAArgs{Amount: value(0), PeriodNs: value(1), Burst: value(2), Cost: value(3)}
+	gcra := native.GCRAArgs{Amount: value(0), PeriodNs: value(1), Burst: value(2), Cost: value(3)}
 	mode := argument(2)
-	window := emulator.WindowArgs{Amount: value(0), PeriodNs: value(1), Cost: value(3),
+	window := native.WindowArgs{Amount: value(0), PeriodNs: value(1), Cost: value(3),
 		Sliding: mode == "sliding", BadMode: mode != "sliding" && mode != "fixed"}
 	switch script {
 	case precision.GCRAV1:
 		tat := 0.0
 		if !c.missing {
-			tat = emulator.ParseTAT(c.held)
+			tat = native.ParseTAT(c.held)
 		}
-		tat, d = emulator.GCRAV1(tat, gcra, now)
-		return emulator.FormatInt(tat), d
+		tat, d = native.GCRAV1(tat, gcra, now)
+		return number.FormatInt(tat), d
 	case precision.GCRAV2:
-		tat := emulator.TAT{}
+		tat := native.TAT{}
 		if !c.missing {
-			tat = emulator.ParseTATV2(c.held)
+			tat = native.ParseTATV2(c.held)
 		}
-		tat, d = emulator.GCRAV2(tat, gcra, now)
+		tat, d = native.GCRAV2(tat, gcra, now)
 		return strconv.FormatUint(uint64(tat.S)*1e9+uint64(tat.Ns), 10), d
 	}
-	state, call := emulator.WindowState{}, emulator.WindowV1
+	state, call := native.WindowState{}, native.WindowV1
 	if !c.missing {
-		state = emulator.ParseWindow(c.held)
+		state = native.ParseWindow(c.held)
 	}
 	if script == precision.WindowV2 {
-		call = emulator.WindowV2
+		call = native.WindowV2
 	}
 	state, d = call(state, window, now)
 	bytes := state.Bytes()

@@ -1,4 +1,8 @@
-package emulator
+// Package number holds every rule by which the Lua 5.1 of a Redis server on amd64
+// turns text into numbers and numbers into text, and the two operations on numbers
+// that other Lua machines do in another way. It needs nothing but the standard
+// library.
+package number
 
 import (
 	"fmt"
@@ -8,10 +12,6 @@ import (
 	"strings"
 )
 
-// This file holds every rule by which the Lua 5.1 of a Redis server on amd64 turns
-// text into numbers and numbers into text, and the two operations on numbers that
-// other Lua machines do in another way.
-
 // ToNumber is tonumber(text) as the server reads it: strtod of C in the C locale,
 // with white space allowed on both sides. "inf", "nan", "1e3" and "0x1p4" are
 // numbers, "010" is 10, "1e400" is infinite, and text ends at its first NUL. The
@@ -19,7 +19,7 @@ import (
 func ToNumber(text string) (float64, bool) {
 	if n := len(text); n > 0 && n <= 15 { // below 10^15: exact
 		x, digits := int64(0), 0
-		for digits < n && isDecimal(text[digits]) {
+		for digits < n && IsDecimal(text[digits]) {
 			x = x*10 + int64(text[digits]-'0')
 			digits++
 		}
@@ -37,8 +37,8 @@ func ToNumber(text string) (float64, bool) {
 	return x, n > 0 && trimSpaceLeft(text[n:]) == ""
 }
 
-// toNumberBase is tonumber(text, base) for 2 <= base <= 36 except 10: strtoul of C.
-func toNumberBase(text string, base int) (float64, bool) {
+// ToNumberBase is tonumber(text, base) for 2 <= base <= 36 except 10: strtoul of C.
+func ToNumberBase(text string, base int) (float64, bool) {
 	if end := strings.IndexByte(text, 0); end >= 0 {
 		text = text[:end]
 	}
@@ -48,14 +48,14 @@ func toNumberBase(text string, base int) (float64, bool) {
 		sign = 1
 	}
 	i := sign
-	if base == 16 && len(text) > i+2 && text[i] == '0' && text[i+1]|0x20 == 'x' && digitValue(text[i+2]) < 16 {
+	if base == 16 && len(text) > i+2 && text[i] == '0' && text[i+1]|0x20 == 'x' && DigitValue(text[i+2]) < 16 {
 		i += 2
 	}
 	first := i
 	n, overflow := uint64(0), false
-	for ; i < len(text) && digitValue(text[i]) < base; i++ {
+	for ; i < len(text) && DigitValue(text[i]) < base; i++ {
 		high, low := bits.Mul64(n, uint64(base))
-		sum, carry := bits.Add64(low, uint64(digitValue(text[i])), 0)
+		sum, carry := bits.Add64(low, uint64(DigitValue(text[i])), 0)
 		overflow = overflow || high != 0 || carry != 0
 		n = sum
 	}
@@ -100,14 +100,14 @@ func parseMagnitude(text string) (float64, int) {
 		i := len("nan")
 		if i < len(text) && text[i] == '(' {
 			end := i + 1
-			for end < len(text) && (text[end] == '_' || digitValue(text[end]) < 36) {
+			for end < len(text) && (text[end] == '_' || DigitValue(text[end]) < 36) {
 				end++
 			}
 			if end < len(text) && text[end] == ')' {
 				i = end + 1
 			}
 		}
-		return positiveNaN, i
+		return PositiveNaN, i
 	}
 	base, perDigit, prefix, exponentMark, i := 10, 1, "0.", byte('e'), 0
 	if hasPrefixFold(text, "0x") {
@@ -115,7 +115,7 @@ func parseMagnitude(text string) (float64, int) {
 		if len(text) > at && text[at] == '.' {
 			at++
 		}
-		if len(text) > at && digitValue(text[at]) < 16 {
+		if len(text) > at && DigitValue(text[at]) < 16 {
 			base, perDigit, prefix, exponentMark, i = 16, 4, "0x.", 'p', 2
 		}
 	}
@@ -128,7 +128,7 @@ func parseMagnitude(text string) (float64, int) {
 			seenPoint = true
 			continue
 		}
-		if digitValue(c) >= base {
+		if DigitValue(c) >= base {
 			break
 		}
 		seenDigit = true
@@ -153,9 +153,9 @@ func parseMagnitude(text string) (float64, int) {
 			}
 			at++
 		}
-		if at < len(text) && isDecimal(text[at]) {
+		if at < len(text) && IsDecimal(text[at]) {
 			e := 0
-			for ; at < len(text) && isDecimal(text[at]); at++ {
+			for ; at < len(text) && IsDecimal(text[at]); at++ {
 				e = min(e*10+int(text[at]-'0'), math.MaxInt32)
 			}
 			exponent += sign * e
@@ -208,33 +208,34 @@ func truncateUnsigned(x float64) uint64 {
 }
 
 // Mod is a % b: a - floor(a / b) * b, every step rounded, so inexact above 2^53.
-func Mod(a, b float64) float64 { return propagateNaN(modWhole(a, b), a, b) }
+func Mod(a, b float64) float64 { return propagateNaN(ModWhole(a, b), a, b) }
 
-// modWhole is Mod where none of the three is NaN, as with whole numbers, b above 0.
-func modWhole(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
+// ModWhole is Mod where none of the three is NaN, as with whole numbers, b above 0.
+func ModWhole(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 
 // Fmod is math.fmod(a, b): the exact remainder with the sign of a.
 func Fmod(a, b float64) float64 {
 	if a > 0 && a < 1<<63 && b > 0 && b < 1<<63 {
 		if float64(int64(a)) == a && float64(int64(b)) == b {
-			return fmodWhole(a, b)
+			return FmodWhole(a, b)
 		}
 	}
 	return propagateNaN(math.Mod(a, b), a, b)
 }
 
-// fmodWhole is Fmod of whole numbers, a from 0 to below 2^63 and b above 0.
-func fmodWhole(a, b float64) float64 {
+// FmodWhole is Fmod of whole numbers, a from 0 to below 2^63 and b above 0.
+func FmodWhole(a, b float64) float64 {
 	if a < b {
 		return a
 	}
 	return float64(int64(a) % int64(b))
 }
 
-// negativeNaN is what an invalid operation yields on amd64, and printed as "-nan".
+// The two nans. NegativeNaN is what an invalid operation yields on amd64; it is printed
+// as "-nan".
 var (
-	positiveNaN = math.Float64frombits(0x7ff8000000000000)
-	negativeNaN = math.Float64frombits(0xfff8000000000000)
+	PositiveNaN = math.Float64frombits(0x7ff8000000000000)
+	NegativeNaN = math.Float64frombits(0xfff8000000000000)
 )
 
 // propagateNaN gives a nan the sign that it has on amd64: that of the first operand
@@ -248,13 +249,13 @@ func propagateNaN(x, a, b float64) float64 {
 	case b != b:
 		return b
 	}
-	return negativeNaN
+	return NegativeNaN
 }
 
-// formatNumber is C's sprintf for the conversions d i o u x X e E f g G of
+// Format is C's sprintf for the conversions d i o u x X e E f g G of
 // string.format. options is what stands between % and the conversion: flags, width
 // and precision, all checked.
-func formatNumber(options string, conversion byte, x float64) string {
+func Format(options string, conversion byte, x float64) string {
 	switch conversion {
 	case 'd', 'i':
 		if options == "" {
@@ -265,7 +266,7 @@ func formatNumber(options string, conversion byte, x float64) string {
 		return formatUnsigned(options, conversion, truncateUnsigned(x))
 	}
 	if text, ok := notFinite(x); ok {
-		flags, width, _, _ := splitOptions(options)
+		flags, width, _, _ := SplitOptions(options)
 		if !math.Signbit(x) {
 			if strings.Contains(flags, "+") {
 				text = "+" + text
@@ -288,7 +289,7 @@ func formatNumber(options string, conversion byte, x float64) string {
 }
 
 func formatUnsigned(options string, conversion byte, n uint64) string {
-	flags, width, precision, precise := splitOptions(options)
+	flags, width, precision, precise := SplitOptions(options)
 	flags = strings.NewReplacer("+", "", " ", "").Replace(flags) // for signed ones only
 	if n == 0 {
 		flags = strings.ReplaceAll(flags, "#", "") // 0 gets no 0x
@@ -309,9 +310,9 @@ func formatUnsigned(options string, conversion byte, n uint64) string {
 	return fmt.Sprintf(format+string(conversion), n)
 }
 
-// splitOptions takes the options of a conversion apart; precise is whether there is a
+// SplitOptions takes the options of a conversion apart; precise is whether there is a
 // point, after which precision may be empty for 0.
-func splitOptions(options string) (flags, width, precision string, precise bool) {
+func SplitOptions(options string) (flags, width, precision string, precise bool) {
 	flags = options[:len(options)-len(strings.TrimLeft(options, "-+ #0"))]
 	width, precision, precise = strings.Cut(options[len(flags):], ".")
 	return flags, width, precision, precise
@@ -331,12 +332,13 @@ func notFinite(x float64) (string, bool) {
 	return "nan", true
 }
 
-func isDecimal(c byte) bool { return '0' <= c && c <= '9' }
+// IsDecimal tells whether c is one of the digits 0 to 9.
+func IsDecimal(c byte) bool { return '0' <= c && c <= '9' }
 
-// digitValue is the value of c as a digit of base 36, and 36 where it is none.
-func digitValue(c byte) int {
+// DigitValue is the value of c as a digit of base 36, and 36 where it is none.
+func DigitValue(c byte) int {
 	switch {
-	case isDecimal(c):
+	case IsDecimal(c):
 		return int(c - '0')
 	case 'a' <= c|0x20 && c|0x20 <= 'z':
 		return int(c|0x20-'a') + 10

@@ -1,8 +1,4 @@
-package emulator
-
-import "math"
-
-// This file is each script in plain float64 arithmetic, in the script's own order
+// Package native is each script in plain float64 arithmetic, in the script's own order
 // and with its names, so that the two can be read side by side. No product that it
 // computes is inexact unless the line says so, so a fused multiply-add, which some
 // processors give, changes nothing.
@@ -11,6 +7,13 @@ import "math"
 // with floor and ceil in place of %: they say the same with fewer divisions.
 // A text that a script cannot read as a number (an absent argument too) is NaN
 // here: it fails the same range check.
+package native
+
+import (
+	"math"
+
+	"github.com/tatami-rate/tatami/internal/number"
+)
 
 // Grid is the distance of two doubles from 2^60 to 2^61, on which gcra_v1 works.
 const Grid = 256
@@ -46,8 +49,8 @@ func ParseClock(now string) Clock {
 // splitSecond reads digits, at most 19, as whole seconds and nanoseconds.
 func splitSecond(digits string) (s, ns float64) {
 	at := max(len(digits)-9, 0)
-	s, _ = ToNumber(digits[:at]) // an empty text is 0
-	ns, _ = ToNumber(digits[at:])
+	s, _ = number.ToNumber(digits[:at]) // an empty text is 0
+	ns, _ = number.ToNumber(digits[at:])
 	return s, ns
 }
 
@@ -81,7 +84,7 @@ func ParseTAT(state string) float64 {
 		return math.NaN()
 	}
 	s, ns := splitSecond(state)
-	seconds, rest := s*1e9, ns+modWhole(-ns, Grid)
+	seconds, rest := s*1e9, ns+number.ModWhole(-ns, Grid)
 	if rest > 1<<61-seconds {
 		return math.Inf(1)
 	}
@@ -119,7 +122,7 @@ func GCRAV1OnGrid(grid, tat float64, a GCRAArgs, now Clock) (float64, Decision) 
 	if math.IsNaN(now.S) {
 		return tat, Decision{Err: "BADARG gcra_v1: now_ns must be at most 19 decimal digits"}
 	}
-	below := modWhole(now.Ns, grid)
+	below := number.ModWhole(now.Ns, grid)
 	nowGrid := now.S*1e9 + (now.Ns - below)
 	up := 0.0
 	if below > 0 {
@@ -243,11 +246,11 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 
 	// Window.
-	e := fmodWhole(seconds, w)
-	i := math.Floor((fmodWhole(seconds, w*(1<<32))-e)/w + 0.5)
+	e := number.FmodWhole(seconds, w)
+	i := math.Floor((number.FmodWhole(seconds, w*(1<<32))-e)/w + 0.5)
 	over := math.Floor((e + now.Ns) / w)
 	e = e + now.Ns - over*w
-	i = modWhole(i+over, 1<<32)
+	i = number.ModWhole(i+over, 1<<32)
 	left := w - e
 
 	// Read and roll.
@@ -257,7 +260,7 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 	if stored.Index == i {
 		previous, current = stored.Previous, stored.Current
-	} else if modWhole(stored.Index+1, 1<<32) == i {
+	} else if number.ModWhole(stored.Index+1, 1<<32) == i {
 		previous = stored.Current
 	}
 
@@ -266,7 +269,7 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	if sliding && previous > 0 {
 		// the product is inexact, but nothing is added to it before the division
 		carried = math.Floor(previous*left/w + 0.5)
-		rest := modWhole(w, previous)
+		rest := number.ModWhole(w, previous)
 		share := (w - rest) / previous
 		if left > carried*share+math.Floor(carried*rest/previous) {
 			carried = carried + 1

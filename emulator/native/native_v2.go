@@ -1,6 +1,10 @@
-package emulator
+package native
 
-import "math"
+import (
+	"math"
+
+	"github.com/tatami-rate/tatami/internal/number"
+)
 
 // TAT is the state of a gcra key as gcra_v2 takes it: whole seconds and nanoseconds
 // below 10^9. A missing key is the zero value; S is NaN for a text that is no TAT.
@@ -68,7 +72,7 @@ func GCRAV2(tat TAT, a GCRAArgs, now Clock) (TAT, Decision) {
 		if a.Cost > 0 {
 			ahead = ahead + a.Cost*interval
 			ns := now.Ns + ahead
-			tat.Ns = modWhole(ns, 1e9)
+			tat.Ns = number.ModWhole(ns, 1e9)
 			tat.S = now.S + (ns-tat.Ns)/1e9
 			d.Written, d.TTLMs = true, int64(math.Ceil(ahead/1e6)+now.MarginMs)
 		}
@@ -111,11 +115,11 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 
 	// Window.
-	e := fmodWhole(seconds, w)
-	i := (fmodWhole(seconds, w*(1<<32))-e)/w + 0.5
+	e := number.FmodWhole(seconds, w)
+	i := (number.FmodWhole(seconds, w*(1<<32))-e)/w + 0.5
 	e = e + now.Ns
-	rest := modWhole(e, w)
-	i = modWhole(math.Floor(i)+(e-rest)/w, 1<<32)
+	rest := number.ModWhole(e, w)
+	i = number.ModWhole(math.Floor(i)+(e-rest)/w, 1<<32)
 	e = rest
 	left := w - e
 
@@ -125,7 +129,7 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 	previous, current, gap := 0.0, 0.0, 0.0
 	if stored.Exists {
-		ahead := modWhole(i-stored.Index, 1<<32)
+		ahead := number.ModWhole(i-stored.Index, 1<<32)
 		if ahead == 0 {
 			previous, current = stored.Previous, stored.Current
 		} else if ahead == 1 {
@@ -144,7 +148,7 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	if sliding && previous > 0 {
 		// the product is inexact, but nothing is added to it before the division
 		carried = math.Floor(previous*left/w + 0.5)
-		spare := modWhole(w, previous)
+		spare := number.ModWhole(w, previous)
 		if left > carried*((w-spare)/previous)+math.Floor(carried*spare/previous) {
 			carried = carried + 1
 		}
@@ -164,7 +168,7 @@ func WindowV2(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 			if free < 0 {
 				count, free, until = current, amount-cost, w
 			}
-			spare := modWhole(w, count)
+			spare := number.ModWhole(w, count)
 			retry = retry + (until - (free*((w-spare)/count) + math.Floor(free*spare/count)))
 		}
 		if gap > 0 && retry >= 1<<53 {

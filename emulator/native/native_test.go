@@ -1,0 +1,76 @@
+package native
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A program that decides in memory brings in this package, and nothing that others wrote.
+func TestNoThirdParty(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(list))
+	if len(packages) == 0 {
+		t.Fatal("go list names no package, not even this one")
+	}
+	for _, name := range packages {
+		if !strings.HasPrefix(name, "github.com/tatami-rate/tatami/") {
+			t.Errorf("it depends on %s", name)
+		}
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	for name, call := range decisions() {
+		if n := testing.AllocsPerRun(1000, call); n != 0 {
+			t.Errorf("%s: %v allocations a decision", name, n)
+		}
+	}
+}
+
+func BenchmarkDecisions(b *testing.B) {
+	for name, call := range decisions() {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				call()
+			}
+		})
+	}
+}
+
+// decisions are decisions of each kind, 10 us after the one before.
+func decisions() map[string]func() {
+	const start = int64(1_780_000_000_000_000_000)
+	calls := map[string]func(){}
+	for name, burst := range map[string]float64{"admitted": 1e6, "refused": 1} {
+		args := GCRAArgs{300, 60e9, burst, 1}
+		now1, tat1 := start, 0.0
+		calls["gcra_v1 "+name] = func() {
+			tat1, _ = GCRAV1(tat1, args, CallerClock(now1))
+			now1 += 10_000
+		}
+		now2, tat2 := start, TAT{}
+		calls["gcra_v2 "+name] = func() {
+			tat2, _ = GCRAV2(tat2, args, CallerClock(now2))
+			now2 += 10_000
+		}
+	}
+	for _, sliding := range []bool{false, true} {
+		args := WindowArgs{Amount: 300, PeriodNs: 1e6, Sliding: sliding, Cost: 1}
+		for name, window := range map[string]func(WindowState, WindowArgs, Clock) (WindowState, Decision){
+			"window_v1": WindowV1, "window_v2": WindowV2,
+		} {
+			now, state := start, WindowState{}
+			calls[fmt.Sprintf("%s sliding=%v", name, sliding)] = func() {
+				state, _ = window(state, args, CallerClock(now))
+				now += 10_000
+			}
+		}
+	}
+	return calls
+}
