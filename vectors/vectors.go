@@ -4,7 +4,7 @@ package vectors
 
 import "embed"
 
-//go:generate go run ../precision/cmd/vectors
+//go:generate go run ./generate/cmd
 
 // Files are the vectors, a file <script>.json for each script, and schema.json.
 //

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/tatami-rate/tatami/emulator"
-	"github.com/tatami-rate/tatami/precision/vector"
 	"github.com/tatami-rate/tatami/vectors"
+	"github.com/tatami-rate/tatami/vectors/generate"
 )
 
 // flagOf is the flag of the vectors that names a control's fault.
@@ -40,7 +40,7 @@ func TestVectorsRejectEveryControl(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			port, err := vector.NewServerPort(t.Context(), emulator.New(), source, "control")
+			port, err := generate.NewServerPort(t.Context(), emulator.New(), source, "control")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,18 +48,18 @@ func TestVectorsRejectEveryControl(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := vector.Read(text)
+			f, err := generate.Read(text)
 			if err != nil {
 				t.Fatal(err)
 			}
 			played, failed := 0, 0
-			try := func(flags []string, play func([]string, vector.Port) error, argv []string) {
+			try := func(flags []string, play func([]string, generate.Port) error, argv []string) {
 				if !slices.Contains(flags, flag) {
 					return
 				}
 				played++
 				err := play(argv, port)
-				if errors.Is(err, vector.ErrDiffers) {
+				if errors.Is(err, generate.ErrDiffers) {
 					failed++
 				} else if err != nil {
 					t.Error(err)

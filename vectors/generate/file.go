@@ -1,9 +1,9 @@
-// Package vector makes and plays the vectors of the folder vectors.
+// Package generate makes and plays the vectors of the folder vectors.
 //
 // file.go is the form of a file, port.go plays it on whatever runs a script, claim.go
 // says in exact integers what may be answered, make.go writes down what was, and the
 // other files are the tables of what is asked.
-package vector
+package generate
 
 import (
 	"bytes"

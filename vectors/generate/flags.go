@@ -1,4 +1,4 @@
-package vector
+package generate
 
 import "github.com/tatami-rate/tatami/precision"
 

@@ -1,4 +1,4 @@
-// Command vectors writes the files vectors/<script>.json, from a run on a redis-server
+// This command writes the files vectors/<script>.json, from a run on a redis-server
 // that it starts, with every answer held against exact integers. `go generate ./vectors`
 // runs it. It writes nothing when an answer is beyond what its script claims, when the
 // emulator answers otherwise, or when an id would stand for another test than before.
@@ -14,7 +14,7 @@ import (
 	"github.com/tatami-rate/tatami/emulator"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/servers"
-	"github.com/tatami-rate/tatami/precision/vector"
+	"github.com/tatami-rate/tatami/vectors/generate"
 )
 
 func main() {
@@ -33,7 +33,7 @@ func run(ctx context.Context) error {
 	client := server.Client()
 	defer client.Close()
 	texts := map[string][]byte{}
-	var files []*vector.File
+	var files []*generate.File
 	for _, s := range precision.Scripts {
 		file, text, err := write(ctx, s.Script, client, false)
 		if err != nil {
@@ -53,7 +53,7 @@ func run(ctx context.Context) error {
 		texts[name] = text
 		files = append(files, file)
 	}
-	if unused := vector.Unused(files); unused != nil {
+	if unused := generate.Unused(files); unused != nil {
 		return fmt.Errorf("flags that no test has: %q", unused)
 	}
 	for name, text := range texts {
@@ -63,7 +63,7 @@ func run(ctx context.Context) error {
 }
 
 // keeps checks that the file gives no id of the one that it replaces to another test.
-func keeps(file *vector.File, name string) error {
+func keeps(file *generate.File, name string) error {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -71,7 +71,7 @@ func keeps(file *vector.File, name string) error {
 	if err != nil {
 		return err
 	}
-	older, err := vector.Read(text)
+	older, err := generate.Read(text)
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func keeps(file *vector.File, name string) error {
 }
 
 // write makes the file of a script and its text.
-func write(ctx context.Context, script precision.Script, server vector.Server, still bool) (*vector.File, []byte, error) {
-	port, err := vector.NewServerPort(ctx, server, vector.Text(script), "vector")
+func write(ctx context.Context, script precision.Script, server generate.Server, still bool) (*generate.File, []byte, error) {
+	port, err := generate.NewServerPort(ctx, server, generate.Text(script), "vector")
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := vector.Make(script, port, still)
+	file, err := generate.Make(script, port, still)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,4 +1,4 @@
-package vector
+package generate
 
 import (
 	"bytes"
@@ -295,7 +295,7 @@ func closed(t *testing.T, path string, schema any) {
 
 // The sample in the README is of the file.
 func TestReadmeSample(t *testing.T) {
-	readme, err := os.ReadFile("../../vectors/README.md")
+	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestReadmeSample(t *testing.T) {
 
 // The README describes each flag in the words of the files.
 func TestReadmeDescribesFlags(t *testing.T) {
-	text, err := os.ReadFile("../../vectors/README.md")
+	text, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
