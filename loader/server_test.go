@@ -361,53 +361,6 @@ func TestFlushUnderCalls(t *testing.T) {
 	})
 }
 
-// TestEviction runs so many other scripts that a server from Redis 7.4 on drops those
-// that EVAL has loaded, those of the loader's second attempt among them.
-// Redis 8 evicts scripts, and it runs in a container; the server on PATH may not.
-func TestEviction(t *testing.T) {
-	t.Run("server", func(t *testing.T) {
-		client, limiter := start(t)
-		testEviction(t, client, limiter)
-	})
-	t.Run("redis:8.0", func(t *testing.T) {
-		client := servers.ImageForTest(t, "redis:8.0").Client()
-		t.Cleanup(func() { client.Close() })
-		testEviction(t, client, newLimiter(t, client))
-	})
-}
-
-func testEviction(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
-	info, err := client.Info(t.Context(), "stats").Result()
-	must(t, err)
-	evicts := strings.Contains(info, "evicted_scripts:")
-	at := limiter.WithClock(clockAt(0))
-	for _, limit := range []loader.Limit{
-		{Amount: 10, Period: time.Hour},
-		{Amount: 10, Period: time.Hour, Algorithm: loader.SlidingWindow},
-	} {
-		key, sha1 := "gcra", sha1Of(t, "gcra_v2")
-		if limit.Algorithm != "" {
-			key, sha1 = "window", sha1Of(t, "window_v2")
-		}
-		must(t, client.ScriptFlush(t.Context()).Err())
-		allow(t, at, key, limit, 1) // loads the script by EVAL
-		for round := range int64(3) {
-			pipe := client.Pipeline()
-			for i := range 600 {
-				pipe.Eval(t.Context(), fmt.Sprintf("return %d", round*600+int64(i)), nil)
-			}
-			_, err := pipe.Exec(t.Context())
-			must(t, err)
-			if loaded := client.ScriptExists(t.Context(), sha1).Val(); loaded[0] == evicts {
-				t.Errorf("%s, round %d: loaded is %v on a server that evicts scripts: %v", key, round, loaded[0], evicts)
-			}
-			if got := allow(t, at, key, limit, 1); !got.Allowed || got.Remaining != 8-round {
-				t.Errorf("%s, round %d: %+v, want %d remaining", key, round, got, 8-round)
-			}
-		}
-	}
-}
-
 // TestFlushBeforeBatch has one of two scripts gone: only its calls go again.
 func TestFlushBeforeBatch(t *testing.T) {
 	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {

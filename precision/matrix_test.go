@@ -11,14 +11,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tatami-rate/tatami/internal/containers"
 	"github.com/tatami-rate/tatami/lua"
-	"github.com/tatami-rate/tatami/precision/servers"
 )
 
 // Each image of the matrix answers what the native port and the emulator answer, to
 // the last digit and letter.
 func TestMatrix(t *testing.T) {
-	images := servers.Images()
+	images := containers.Images()
 	if len(images) == 0 {
 		t.Skip("skipped: IMAGES=none")
 	}
@@ -39,7 +39,7 @@ func TestMatrix(t *testing.T) {
 
 // imageDriver returns a driver of a container of the test's own.
 func imageDriver(t *testing.T, image string) *Real {
-	server := servers.ImageForTest(t, image)
+	server := containers.ForTest(t, image)
 	t.Log(server.Name)
 	real, err := NewReal(t.Context(), server, "test:")
 	if err != nil {

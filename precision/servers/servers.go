@@ -56,9 +56,19 @@ func FromEnv(ctx context.Context) (*Server, error) {
 	if url == "" {
 		return nil, nil
 	}
-	server := &Server{URL: url}
-	if _, err := server.named(ctx); err != nil {
+	server, err := At(ctx, url, nil)
+	if err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
+	}
+	return server, nil
+}
+
+// At returns the server that answers at a redis:// address. Its Stop calls stop, once,
+// or does nothing when that is nil.
+func At(ctx context.Context, url string, stop func()) (*Server, error) {
+	server := &Server{URL: url, stop: stop}
+	if _, err := server.named(ctx); err != nil {
+		return nil, err
 	}
 	return server, nil
 }

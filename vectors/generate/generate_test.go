@@ -22,6 +22,7 @@ import (
 
 	"github.com/tatami-rate/tatami/emulator"
 	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/internal/containers"
 	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/servers"
@@ -404,13 +405,13 @@ func TestServer(t *testing.T) {
 
 // Each image of the matrix.
 func TestImages(t *testing.T) {
-	images := servers.Images()
+	images := containers.Images()
 	if len(images) == 0 {
 		t.Skip("skipped: IMAGES=none")
 	}
 	for _, image := range images {
 		t.Run(image, func(t *testing.T) {
-			playServer(t, servers.ImageForTest(t, image))
+			playServer(t, containers.ForTest(t, image))
 		})
 	}
 }

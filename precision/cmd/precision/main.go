@@ -20,6 +20,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/tatami-rate/tatami/internal/containers"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/controls"
 	"github.com/tatami-rate/tatami/precision/plots"
@@ -256,10 +257,10 @@ func open() (drivers []precision.Driver, closeAll func(), err error) {
 		drivers = append(drivers, real)
 	}
 
-	images := servers.Images()
+	images := containers.Images()
 	for _, image := range images {
-		server, err := servers.StartImage(ctx, image)
-		if errors.Is(err, servers.ErrNoDocker) && !servers.Required() {
+		server, err := containers.Start(ctx, image)
+		if errors.Is(err, containers.ErrNoDocker) && !servers.Required() {
 			fmt.Printf("skipped: %s: %v\n", strings.Join(images, ", "), err)
 			break
 		}

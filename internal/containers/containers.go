@@ -1,4 +1,7 @@
-package servers
+// Package containers starts the servers of container images, for the tests and the
+// suite that run against several versions. It stands apart from precision/servers, as
+// what it needs is much, and nobody who uses the loader should be given it.
+package containers
 
 import (
 	"context"
@@ -12,6 +15,8 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	"github.com/testcontainers/testcontainers-go/log"
+
+	"github.com/tatami-rate/tatami/precision/servers"
 )
 
 // ErrNoDocker means that this machine has no Docker daemon to run images with.
@@ -45,10 +50,10 @@ func Images() []string {
 	return list
 }
 
-// StartImage runs a container of an image that serves on port 6379, with nothing
+// Start runs a container of an image that serves on port 6379, with nothing
 // saved to disk. Stop removes it. An image that the daemon lacks is pulled. It answers
 // ErrNoDocker when no daemon answers.
-func StartImage(ctx context.Context, image string) (*Server, error) {
+func Start(ctx context.Context, image string) (*servers.Server, error) {
 	provider, err := testcontainers.NewDockerProvider()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrNoDocker, err)
@@ -63,7 +68,7 @@ func StartImage(ctx context.Context, image string) (*Server, error) {
 	if host, err := os.Hostname(); err == nil && host == daemon.Info.Name {
 		setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
 	}
-	server, err := startImage(ctx, image)
+	server, err := start(ctx, image)
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", image, err)
 	}
@@ -71,19 +76,19 @@ func StartImage(ctx context.Context, image string) (*Server, error) {
 	return server, nil
 }
 
-// ImageForTest runs a container of the image for a test and removes it when the test ends.
+// ForTest runs a container of the image for a test and removes it when the test ends.
 // Without a Docker daemon the test is skipped by name, or fails when REQUIRE_SERVERS
 // is 1; an image that cannot be had is a failure.
-func ImageForTest(tb TB, image string) *Server {
+func ForTest(tb servers.TB, image string) *servers.Server {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // it may be pulled
 	defer cancel()
-	server, err := StartImage(ctx, image)
+	server, err := Start(ctx, image)
 	switch {
 	case err == nil:
 		tb.Cleanup(server.Stop)
 		return server
-	case errors.Is(err, ErrNoDocker) && !Required():
+	case errors.Is(err, ErrNoDocker) && !servers.Required():
 		tb.Skipf("skipped: %v", err)
 	default:
 		tb.Fatalf("a real server: %v", err)
@@ -91,20 +96,22 @@ func ImageForTest(tb TB, image string) *Server {
 	return nil
 }
 
-func startImage(ctx context.Context, image string) (*Server, error) {
+func start(ctx context.Context, image string) (*servers.Server, error) {
 	container, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("6379/tcp"))
-	server := &Server{stop: func() {
+	stop := func() {
 		// An error means that it has gone already, or that the daemon has.
 		_ = testcontainers.TerminateContainer(container, testcontainers.StopTimeout(0))
-	}}
-	if err == nil {
-		server.URL, err = container.PortEndpoint(ctx, "6379/tcp", "redis")
 	}
+	var url string
 	if err == nil {
-		err = server.ready(ctx, container)
+		url, err = container.PortEndpoint(ctx, "6379/tcp", "redis")
+	}
+	var server *servers.Server
+	if err == nil {
+		server, err = ready(ctx, container, url, stop)
 	}
 	if err != nil {
-		server.Stop()
+		stop()
 		return nil, err
 	}
 	return server, nil
@@ -113,26 +120,26 @@ func startImage(ctx context.Context, image string) (*Server, error) {
 // ready waits until the server in the container answers, and turns off its saving:
 // a child that saves takes the machine from what is measured, and one that fails
 // makes the server refuse writes.
-func (s *Server) ready(ctx context.Context, container testcontainers.Container) error {
+func ready(ctx context.Context, container testcontainers.Container, url string, stop func()) (*servers.Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for {
-		_, err := s.named(ctx)
+		server, err := servers.At(ctx, url, stop)
 		if err == nil {
-			client := s.Client()
+			client := server.Client()
 			defer client.Close()
-			return client.ConfigSet(ctx, "save", "").Err()
+			return server, client.ConfigSet(ctx, "save", "").Err()
 		}
 		state, stateErr := container.State(ctx)
 		if stateErr != nil {
-			return errors.Join(err, stateErr)
+			return nil, errors.Join(err, stateErr)
 		}
 		if !state.Running {
-			return fmt.Errorf("the container ended with exit code %d: %s", state.ExitCode, output(container))
+			return nil, fmt.Errorf("the container ended with exit code %d: %s", state.ExitCode, output(container))
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
+			return nil, errors.Join(err, ctx.Err())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
