@@ -18,8 +18,8 @@ replay: ## play one trace, TRACE='...' as a broken claim names it
 	@test -n '$(TRACE)' || { echo "usage: make replay TRACE='...'"; exit 2; }
 	go run ./precision/cmd/precision -replay '$(TRACE)'
 
-plots: ## draw precision/plots/*.svg anew
-	go test -count=1 ./precision/plots -run '^TestPlots$$' -update
+plots: ## draw precision/internal/plots/*.svg anew
+	go test -count=1 ./precision/internal/plots -run '^TestPlots$$' -update
 
 proof: ## prove the arithmetic of the scripts: gappa, and tests of what it cannot state
 	@for proof in precision/proof/*.g; do echo gappa $$proof; gappa -Eno-auto-dichotomy $$proof || exit 1; done
@@ -29,7 +29,7 @@ controls: ## play wrong scripts, one published fault each; the suite must reject
 	go run ./precision/cmd/precision -controls
 
 mutants: ## change the scripts a token at a time; the suite must notice. ASSET=gcra_v2 tries one
-	go run ./precision/cmd/mutants $(if $(ASSET),-asset '$(ASSET)')
+	go run ./precision/internal/mutants $(if $(ASSET),-asset '$(ASSET)')
 
 clients: ## play the vectors by the client libraries of other languages that are installed, on REDIS_URL or a server of its own
 	vectors/clients/run.sh

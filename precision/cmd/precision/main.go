@@ -22,8 +22,8 @@ import (
 
 	"github.com/tatami-rate/tatami/internal/containers"
 	"github.com/tatami-rate/tatami/precision"
-	"github.com/tatami-rate/tatami/precision/controls"
-	"github.com/tatami-rate/tatami/precision/plots"
+	"github.com/tatami-rate/tatami/precision/internal/controls"
+	"github.com/tatami-rate/tatami/precision/internal/plots"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
