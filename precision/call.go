@@ -18,13 +18,13 @@ const (
 	WindowV2 Script = "window_v2"
 )
 
-// isWindow tells a window script from a gcra one.
-func (s Script) isWindow() bool { return s == WindowV1 || s == WindowV2 }
+// IsWindow tells a window script from a gcra one.
+func (s Script) IsWindow() bool { return s == WindowV1 || s == WindowV2 }
 
 const grid = native.Grid
 
-// grid is the multiple of nanoseconds that a gcra script keeps its TAT on.
-func (s Script) grid() int64 {
+// Grid is the multiple of nanoseconds that a gcra script keeps its TAT on.
+func (s Script) Grid() int64 {
 	if s == GCRAV1 {
 		return grid
 	}
@@ -50,11 +50,11 @@ func (c Call) Check(script Script) error {
 		return errors.New("cost is not from 0 to 2^52")
 	case c.NowNs < 0:
 		return errors.New("now_ns is below 0")
-	case script.isWindow() && (c.Amount < 1 || c.Amount > 65535):
+	case script.IsWindow() && (c.Amount < 1 || c.Amount > 65535):
 		return errors.New("amount is not from 1 to 65535")
-	case !script.isWindow() && (c.Amount < 1 || c.Amount > c.PeriodNs):
+	case !script.IsWindow() && (c.Amount < 1 || c.Amount > c.PeriodNs):
 		return errors.New("amount is not from 1 to period_ns")
-	case !script.isWindow() && (c.Burst < 1 || c.Burst > most/ceilDiv(c.PeriodNs, c.Amount)):
+	case !script.IsWindow() && (c.Burst < 1 || c.Burst > most/ceilDiv(c.PeriodNs, c.Amount)):
 		return errors.New("burst is not from 1 to 2^52 / interval")
 	}
 	return nil
@@ -63,7 +63,7 @@ func (c Call) Check(script Script) error {
 // appendArgs appends the call's ARGV to args.
 func (c Call) appendArgs(args []any, script Script) []any {
 	third := strconv.FormatInt(c.Burst, 10)
-	if script.isWindow() {
+	if script.IsWindow() {
 		third = "fixed"
 		if c.Sliding {
 			third = "sliding"
@@ -94,7 +94,7 @@ type State struct {
 // parseState reads a key's bytes; ok is false for bytes that the script would not
 // have written, such as a number that is not canonical.
 func parseState(script Script, text string) (state State, ok bool) {
-	if script.isWindow() {
+	if script.IsWindow() {
 		if len(text) != 8 {
 			return State{}, false
 		}

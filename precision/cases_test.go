@@ -204,7 +204,7 @@ func TestHighRatesAndAmountOne(t *testing.T) {
 		for _, amount := range []int64{1500, 2_000_000} {
 			k := newKey(t, d, gcra(amount, 1000, 1))
 			k.want(1, epoch, 1, 0, 0)
-			interval := NewGCRA(amount, second, 1, k.script.grid()).Interval
+			interval := NewGCRA(amount, second, 1, k.script.Grid()).Interval
 			k.want(1, epoch, 0, 0, interval)
 			k.want(1, epoch+interval, 1, 0, 0)
 		}

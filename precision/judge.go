@@ -46,7 +46,7 @@ func (t *Tally) add(u *Tally) {
 // Judge holds the outcomes that a driver gave of a trace against the oracle, and
 // against the native port's.
 func Judge(t *Trace, outcomes []Outcome) Tally {
-	j := judge{trace: t, grid: t.Script.grid()}
+	j := judge{trace: t, grid: t.Script.Grid()}
 	for i := range t.Calls {
 		j.at = i
 		c, o := &t.Calls[i], &outcomes[i]

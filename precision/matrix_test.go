@@ -184,7 +184,7 @@ func testErrors(t *testing.T, real *Real) {
 		good := matrixLimit(1, epoch).appendArgs(nil, s.Script)
 		absent := []any{"DEL", key}
 		used := []any{"SET", key, "1780000080500000000"}
-		if s.Script.isWindow() {
+		if s.Script.IsWindow() {
 			used[2] = "\x00\x00\x00\x00\x00\x05\x00\x07"
 		}
 		for slot := range good {

@@ -135,7 +135,7 @@ func (w Window) Call(stored Counts, cost, nowNs int64) (Verdict, Counts) {
 	default:
 		s.Current += uint16(cost)
 	}
-	v.Remaining = w.remaining(s, left)
+	v.Remaining = w.Remaining(s, left)
 	if reset := w.reset(s, left); reset > 0 {
 		v.ResetAfterNs = gap + reset
 	}
@@ -145,9 +145,9 @@ func (w Window) Call(stored Counts, cost, nowNs int64) (Verdict, Counts) {
 	return v, s
 }
 
-// remaining is the largest cost that fits, 0 where not even cost 0 does:
+// Remaining is the largest cost that fits, 0 where not even cost 0 does:
 // amount - current - ceil(previous*left / period).
-func (w Window) remaining(s Counts, leftNs int64) int64 {
+func (w Window) Remaining(s Counts, leftNs int64) int64 {
 	free := w.Amount - int64(s.Current)
 	if w.Sliding {
 		high, low := bits.Mul64(uint64(s.Previous), uint64(leftNs))

@@ -1,6 +1,6 @@
 package precision
 
-// This file measures what the report draws, beside Skews.
+// This file measures what the report draws, beside what internal/skew does.
 
 // Lateness plays traces of a gcra script on the native port and counts, for each number
 // of ns, the refused calls whose wait ends that much after the first instant of exact
@@ -13,7 +13,7 @@ func Lateness(script Script, seed uint64, traces int) (counts [grid]int64, outsi
 		tat := int64(0)
 		for i := range t.Calls {
 			c, o := &t.Calls[i], &t.Native[i]
-			g := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.grid())
+			g := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.Grid())
 			switch {
 			case o.Status == 1 && c.Cost > 0:
 				tat = max(tat, c.NowNs) + c.Cost*g.Interval
@@ -70,35 +70,4 @@ func NewSaturation() Saturation {
 		}
 	}
 	return s
-}
-
-// Stream is a silence on a new key from the start of a second, then two seconds of
-// calls at an even rate.
-type Stream struct {
-	SilenceMs, PerSecond int64
-}
-
-// Streams are 600: silences of 0 to 990 ms by 10, each with six rates.
-func Streams() []Stream {
-	var streams []Stream
-	for silence := int64(0); silence < 1000; silence += 10 {
-		for _, rate := range []int64{1000, 500, 200, 100, 50, 20} {
-			streams = append(streams, Stream{silence, rate})
-		}
-	}
-	return streams
-}
-
-// Peak is the most units that a script admits of the stream in any second, with a
-// limit of 10 a second.
-func (s Stream) Peak(script Script, sliding bool, burst int64) int64 {
-	const second = 1_780_000_000
-	g := &gateways{Script: script, Limit: skewLimit, OffsetsNs: []int64{0}}
-	g.Limit.Sliding, g.Limit.Burst = sliding, burst
-	var calls []arrival
-	for i := range 2 * s.PerSecond {
-		calls = append(calls, arrival{second*1e9 + s.SilenceMs*1e6 + i*1e9/s.PerSecond, 0, 1})
-	}
-	most, _, _ := g.peak(g.play(calls), 1e9)
-	return most
 }

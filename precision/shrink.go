@@ -101,7 +101,7 @@ func parseCall(script Script, word string) (c Call, err error) {
 		return c, fmt.Errorf("%d values, want amount, period_ns, burst or mode, cost and now_ns", len(fields))
 	}
 	for i, into := range []*int64{&c.Amount, &c.PeriodNs, &c.Burst, &c.Cost, &c.NowNs} {
-		if i == 2 && script.isWindow() {
+		if i == 2 && script.IsWindow() {
 			c.Sliding = fields[2] == "sliding"
 			if !c.Sliding && fields[2] != "fixed" {
 				return c, fmt.Errorf("mode %q is neither fixed nor sliding", fields[2])

@@ -51,7 +51,7 @@ func (o Options) Total(d Driver) int {
 func (o Options) load(d Driver, script Script) Load {
 	load := o.Load(d, script)
 	load.Streams = min(load.Streams, len(saturatedResidues))
-	if script.isWindow() {
+	if script.IsWindow() {
 		load.Streams = 0
 	}
 	return load

@@ -29,7 +29,7 @@ func NewTrace(script Script, seed uint64, index int) *Trace {
 func (t *Trace) remake(script Script, seed uint64, index int) {
 	t.Script, t.Calls, t.Native = script, t.Calls[:0], t.Native[:0]
 	rng := rand.New(rand.NewPCG(seed, uint64(index)))
-	if script.isWindow() {
+	if script.IsWindow() {
 		t.window(rng, index)
 	} else {
 		t.gcra(rng, index)
@@ -87,7 +87,7 @@ func (t *Trace) saturate(script Script, residue int64) {
 	}
 	c := Call{Amount: 1, PeriodNs: interval, Burst: 1 + residue%7, Cost: 1, NowNs: 1_780_000_000_123_456_789 + residue}
 	k := &nativeKey{}
-	limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.grid())
+	limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.Grid())
 	for admitted := 0; admitted < saturatedAdmissions; admitted++ {
 		first := limit.FirstNs(k.tatNs(script), c.Cost)
 		if admitted%16 == 15 {
@@ -113,7 +113,7 @@ func NewFading(script Script, amount, periodNs int64, fades int) *Trace {
 	c.NowNs += periodNs
 	for range fades {
 		counts, left, _ := w.At(k.state(script).counts(), c.NowNs)
-		c.Cost = w.remaining(counts, left) + 1
+		c.Cost = w.Remaining(counts, left) + 1
 		c.NowNs += w.turn(counts, left, c.Cost) - 1
 		t.add(k, c)
 		c.NowNs++
@@ -210,7 +210,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 		case 1:
 			c.Cost = rng.Int64N(c.Burst + 2)
 		}
-		limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, t.Script.grid())
+		limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, t.Script.Grid())
 		step := int64(0)
 		switch style {
 		case asked, changing:

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/tatami-rate/tatami/precision"
+	"github.com/tatami-rate/tatami/precision/internal/skew"
 )
 
 // Plot is one figure of the report.
@@ -29,7 +30,7 @@ type Plot struct {
 // Draw measures and draws the plots. Their bytes depend on the seed alone.
 func Draw(seed uint64) ([]Plot, error) {
 	var plots []Plot
-	for _, draw := range []func(uint64) (Plot, error){lateness, saturation, streams, skew} {
+	for _, draw := range []func(uint64) (Plot, error){lateness, saturation, streams, skews} {
 		p, err := draw(seed)
 		if err != nil {
 			return nil, err
@@ -132,9 +133,9 @@ func streams(uint64) (Plot, error) {
 		{"GCRA of burst 1", precision.GCRAV2, false, 1, pink},
 	} {
 		var points plotter.XYs
-		var worst precision.Stream
+		var worst skew.Stream
 		most := int64(0)
-		for _, s := range precision.Streams() {
+		for _, s := range skew.Streams() {
 			peak := s.Peak(limit.script, limit.sliding, limit.burst)
 			if len(points) == 0 || points[len(points)-1].X != float64(s.SilenceMs) {
 				points = append(points, plotter.XY{X: float64(s.SilenceMs)})
@@ -153,13 +154,13 @@ func streams(uint64) (Plot, error) {
 		"100, 50 or 20 calls a second: "+strings.Join(said, "; ")+".", "", f)
 }
 
-func skew(seed uint64) (Plot, error) {
+func skews(seed uint64) (Plot, error) {
 	const widest, step = 4e9, 25e7 // clocks off by up to 2 s either way
 	var spans []int64
 	for span := int64(0); span <= widest; span += step {
 		spans = append(spans, span)
 	}
-	rows := precision.Skews(seed, spans)
+	rows := skew.Measure(seed, spans)
 
 	bounded := newFigure("10 a second: gcra, window_v2", "slowest to fastest clock, s", "admitted in any second: dots; bound: lines")
 	bounded.yAxis(0, 90, 0, 10, 20, 30, 40, 50, 60, 70, 80, 90)
@@ -168,7 +169,7 @@ func skew(seed uint64) (Plot, error) {
 	var table strings.Builder
 	table.WriteString("| script | the server's clock | its bound | clocks off by up to 2 s | its bound | reached by |\n|---|---|---|---|---|---|\n")
 	var gcra string
-	for i, algorithm := range precision.Algorithms {
+	for i, algorithm := range skew.Algorithms {
 		name := string(algorithm.Script)
 		switch {
 		case algorithm.Sliding:

@@ -18,7 +18,7 @@ import (
 func WriteReport(dir string, cases int, seed uint64, rows []precision.Row, plots []Plot) error {
 	command := fmt.Sprintf("make precision CASES=%d SEED=%d", cases, seed)
 	var md bytes.Buffer
-	fmt.Fprintf(&md, "# Precision report\n\nMade by `%s` with %s on %s/%s. Why the bounds hold stands in precision/README.md, for skewed clocks in precision/skew.go.\n\n```\n",
+	fmt.Fprintf(&md, "# Precision report\n\nMade by `%s` with %s on %s/%s. Why the bounds hold stands in precision/README.md, for skewed clocks in precision/internal/skew.\n\n```\n",
 		command, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if err := precision.WriteTable(&md, rows); err != nil {
 		return err

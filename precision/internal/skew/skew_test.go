@@ -1,10 +1,12 @@
-package precision
+package skew
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tatami-rate/tatami/precision"
 )
 
 // No stretch of any run is above what is proven, and each proof is met exactly by some
@@ -47,9 +49,9 @@ func TestSkew(t *testing.T) {
 // newGateways returns 2 to 8 gateways with clocks off by up to 2 s, and a limit.
 func newGateways(run uint64) (*gateways, *rand.Rand) {
 	rng := rand.New(rand.NewPCG(1, run))
-	g := &gateways{Limit: Call{Amount: 2 + rng.Int64N(19), PeriodNs: 3e8 + rng.Int64N(3e9), Burst: 1 + rng.Int64N(20)}}
+	g := &gateways{Limit: precision.Call{Amount: 2 + rng.Int64N(19), PeriodNs: 3e8 + rng.Int64N(3e9), Burst: 1 + rng.Int64N(20)}}
 	for range 2 + rng.IntN(7) {
-		g.OffsetsNs = append(g.OffsetsNs, rng.Int64N(4*second+1)-2*second)
+		g.OffsetsNs = append(g.OffsetsNs, rng.Int64N(4e9+1)-2e9)
 	}
 	slices.Sort(g.OffsetsNs)
 	return g, rng

@@ -1,13 +1,4 @@
-package precision
-
-import (
-	"cmp"
-	"math/rand/v2"
-	"slices"
-	"sync"
-)
-
-// This file measures what clocks that disagree let through. Gateways share a key and
+// Package skew measures what clocks that disagree let through. Gateways share a key and
 // pass now_ns from clocks of their own; an instant is one of the server's clock, so
 // calls that leave now_ns out are those without skew. (TIME is cut to microseconds,
 // which only leaves instants out.)
@@ -40,11 +31,21 @@ import (
 //
 // Expiry changes nothing: with now_ns passed it comes 60 s after the key is as good as
 // new on the writer's clock, so after that on every clock.
+package skew
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/tatami-rate/tatami/precision"
+)
 
 // gateways are callers of one key, each with its own clock.
 type gateways struct {
-	Script Script
-	Limit  Call // Amount, PeriodNs, Burst and Sliding; the rest is not read
+	Script precision.Script
+	Limit  precision.Call // Amount, PeriodNs, Burst and Sliding; the rest is not read
 	// OffsetsNs is what each gateway's clock is ahead of the server's, ascending.
 	OffsetsNs []int64
 }
@@ -68,14 +69,18 @@ func (g *gateways) spanNs() int64 { return g.OffsetsNs[len(g.OffsetsNs)-1] - g.O
 
 // play makes the calls, in order, on a fresh key.
 func (g *gateways) play(arrivals []arrival) []admission {
-	k := &nativeKey{}
+	calls := make([]precision.Call, len(arrivals))
+	for i, a := range arrivals {
+		calls[i] = g.Limit
+		calls[i].Cost, calls[i].NowNs = a.cost, a.atNs+g.OffsetsNs[a.gateway]
+	}
+	outcomes := make([]precision.Outcome, len(calls))
+	_ = precision.NewNative().Play(g.Script, "", calls, outcomes) // it never fails
 	var admitted []admission
 	var window int64
-	for _, a := range arrivals {
-		c := g.Limit
-		c.Cost, c.NowNs = a.cost, a.atNs+g.OffsetsNs[a.gateway]
-		if o := k.call(g.Script, &c); o.Status == 1 {
-			at := c.NowNs / c.PeriodNs
+	for i, a := range arrivals {
+		if outcomes[i].Status == 1 {
+			at := calls[i].NowNs / calls[i].PeriodNs
 			admitted = append(admitted, admission{a.atNs, a.cost, at != window})
 			window = at
 		}
@@ -88,22 +93,22 @@ func (g *gateways) play(arrivals []arrival) []admission {
 func (g *gateways) bound(lengthNs, changes int64) int64 {
 	c := &g.Limit
 	d := lengthNs - 1 + g.spanNs()
-	if !g.Script.isWindow() {
-		gcra := NewGCRA(c.Amount, c.PeriodNs, c.Burst, g.Script.grid())
+	if !g.Script.IsWindow() {
+		gcra := precision.NewGCRA(c.Amount, c.PeriodNs, c.Burst, g.Script.Grid())
 		return c.Burst + d/gcra.Interval
 	}
-	if g.Script == WindowV1 && g.spanNs() > 0 {
+	if g.Script == precision.WindowV1 && g.spanNs() > 0 {
 		return c.Amount * (1 + changes)
 	}
-	w := Window{Amount: c.Amount, PeriodNs: c.PeriodNs, Sliding: c.Sliding}
+	w := precision.Window{Amount: c.Amount, PeriodNs: c.PeriodNs, Sliding: c.Sliding}
 	whole, elapsed := (d-1)/c.PeriodNs, (d-1)%c.PeriodNs
 	last := c.Amount
 	units := last
 	for range whole {
-		last = w.remaining(Counts{Previous: uint16(last)}, 1)
+		last = w.Remaining(precision.Counts{Previous: uint16(last)}, 1)
 		units += last
 	}
-	return units + w.remaining(Counts{Previous: uint16(last)}, c.PeriodNs-elapsed)
+	return units + w.Remaining(precision.Counts{Previous: uint16(last)}, c.PeriodNs-elapsed)
 }
 
 // peak is the most units in any stretch of lengthNs, and the bound of that stretch.
@@ -153,10 +158,13 @@ var traffics = []struct {
 func (g *gateways) rested(rng *rand.Rand) int64 {
 	const today = 1_780_000_000_000_000_000
 	if w := g.Limit.PeriodNs; rng.IntN(2) == 0 {
-		return ceilDiv(today, w)*w - 1 - g.OffsetsNs[0]
+		return boundary(today, w) - 1 - g.OffsetsNs[0]
 	}
 	return today + rng.Int64N(g.Limit.PeriodNs)
 }
+
+// boundary is the first multiple of w at or after an instant.
+func boundary(atNs, w int64) int64 { return (atNs + w - 1) / w * w }
 
 // full is a number of calls of cost 1 that no script admits all of at one instant.
 func (g *gateways) full() int64 { return max(g.Limit.Amount, g.Limit.Burst) + 1 }
@@ -180,7 +188,7 @@ func (g *gateways) straddling(rng *rand.Rand) []arrival {
 	w := g.Limit.PeriodNs
 	start := g.rested(rng)
 	for gateway, offset := range g.OffsetsNs {
-		first := ceilDiv(start+offset+1, w)*w - offset
+		first := boundary(start+offset+1, w) - offset
 		for at := first; at < first+3*w; at += w {
 			for range g.full() {
 				calls = append(calls, arrival{at - 1, gateway, 1}, arrival{at, gateway, 1})
@@ -257,9 +265,9 @@ func inOrder(calls []arrival) []arrival {
 	return calls
 }
 
-// Skew is the worst that was found of a script under one span of clocks.
-type Skew struct {
-	Script  Script
+// Row is the worst that was found of a script under one span of clocks.
+type Row struct {
+	Script  precision.Script
 	Sliding bool
 	SpanNs  int64 // 0: the server's clock
 	// Gateways is how many there were, Most the units that they were admitted in some
@@ -270,24 +278,24 @@ type Skew struct {
 
 // Algorithms are the scripts, the windows in both modes.
 var Algorithms = []struct {
-	Script  Script
+	Script  precision.Script
 	Sliding bool
-}{{GCRAV1, false}, {GCRAV2, false}, {WindowV1, false}, {WindowV1, true}, {WindowV2, false}, {WindowV2, true}}
+}{{precision.GCRAV1, false}, {precision.GCRAV2, false}, {precision.WindowV1, false}, {precision.WindowV1, true}, {precision.WindowV2, false}, {precision.WindowV2, true}}
 
-// skewLimit is the limit that Skews and Streams measure: 10 a second, burst 10.
-var skewLimit = Call{Amount: 10, PeriodNs: 1e9, Burst: 10}
+// limit is the limit that Measure and Streams have: 10 a second, burst 10.
+var limit = precision.Call{Amount: 10, PeriodNs: 1e9, Burst: 10}
 
-// Skews measures every algorithm at each span, with 2 to 8 gateways whose clocks are
+// Measure measures every algorithm at each span, with 2 to 8 gateways whose clocks are
 // spread evenly about the server's, under every traffic. Rows stand in the order of
 // Algorithms, and within one in that of the spans.
-func Skews(seed uint64, spansNs []int64) []Skew {
-	rows := make([]Skew, len(Algorithms)*len(spansNs))
+func Measure(seed uint64, spansNs []int64) []Row {
+	rows := make([]Row, len(Algorithms)*len(spansNs))
 	var group sync.WaitGroup
 	for i, algorithm := range Algorithms {
 		group.Go(func() {
 			for at, span := range spansNs {
 				row := &rows[i*len(spansNs)+at]
-				*row = Skew{Script: algorithm.Script, Sliding: algorithm.Sliding, SpanNs: span}
+				*row = Row{Script: algorithm.Script, Sliding: algorithm.Sliding, SpanNs: span}
 				row.measure(rand.New(rand.NewPCG(seed, uint64(span))))
 			}
 		})
@@ -296,9 +304,9 @@ func Skews(seed uint64, spansNs []int64) []Skew {
 	return rows
 }
 
-func (s *Skew) measure(rng *rand.Rand) {
+func (s *Row) measure(rng *rand.Rand) {
 	for n := 2; n <= 8; n++ {
-		g := &gateways{Script: s.Script, Limit: skewLimit}
+		g := &gateways{Script: s.Script, Limit: limit}
 		g.Limit.Sliding = s.Sliding
 		for i := range int64(n) {
 			g.OffsetsNs = append(g.OffsetsNs, s.SpanNs*i/int64(n-1)-s.SpanNs/2)
