@@ -6,7 +6,7 @@ help: ## list the targets
 
 test: ## run all tests, and name those skipped; REQUIRE_SERVERS=1 makes a missing server a failure
 	go tool gotestsum --format standard-quiet -- -count=1 ./...
-	cd loader/bench && "$$(go -C ../.. tool -n gotestsum)" --format standard-quiet -- -count=1 ./...
+	cd precision/bench && "$$(go -C ../.. tool -n gotestsum)" --format standard-quiet -- -count=1 ./...
 
 precision: ## hold the scripts against exact integers; CASES= and SEED= widen or repeat it; precision/report/ is the report
 	go run ./precision/cmd/precision -report precision/report $(if $(CASES),-cases '$(CASES)') $(if $(SEED),-seed '$(SEED)')
@@ -41,16 +41,16 @@ sum: ## bring the candidates of lua/lua.sum up to date; released lines stay
 	go test -count=1 ./lua -run '^TestSum$$' -update
 
 bench: ## measure the scripts beside other limiters, about 4 minutes; FLAGS='-speed -json' chooses
-	go -C loader/bench run . $(FLAGS)
+	go -C precision/bench run . $(FLAGS)
 
 check: ## gofmt, vet, staticcheck, go.mod, lua.sum, and luacheck where there is one
 	@unformatted=$$(gofmt -l .) && { test -z "$$unformatted" || { echo "gofmt: run it on $$unformatted"; exit 1; }; }
 	go vet ./...
 	go tool staticcheck ./...
 	go mod tidy -diff
-	go -C loader/bench vet ./...
-	cd loader/bench && "$$(go -C ../.. tool -n staticcheck)" ./...
-	go -C loader/bench mod tidy -diff
+	go -C precision/bench vet ./...
+	cd precision/bench && "$$(go -C ../.. tool -n staticcheck)" ./...
+	go -C precision/bench mod tidy -diff
 	go test -count=1 ./lua -run '^TestSum'
 	@if command -v luacheck >/dev/null; then \
 		echo luacheck lua/*.lua; \

@@ -122,7 +122,7 @@ func run(out io.Writer, p parts, asJSON bool) error {
 			"command": command, "allow_calls_per_second": allow, "allow_each_calls_per_second": each})
 		return errors.Join(err, broken(met))
 	}
-	fmt.Fprintf(out, "%s, %s, `%s` in loader/bench, %.0f s\n\n", server.Name, began.UTC().Format(time.DateOnly),
+	fmt.Fprintf(out, "%s, %s, `%s` in precision/bench, %.0f s\n\n", server.Name, began.UTC().Format(time.DateOnly),
 		command, time.Since(began).Seconds())
 	if err := writeTable(out, rows); err != nil {
 		return err
