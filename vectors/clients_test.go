@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,9 +16,10 @@ import (
 	"github.com/tatami-rate/tatami/vectors"
 )
 
-// clients are the runners, each an example of how to call the scripts.
+// clients are the runners in the folder clients, each an example of how to call the scripts.
 var clients = []string{
-	"redis_py.py", "node_redis.js", "ioredis.js", "redis_rb.rb", "phpredis.php", "redis_pm.pl", "redis_cli.sh",
+	"python/redis_py.py", "javascript/node_redis.js", "javascript/ioredis.js", "ruby/redis_rb.rb",
+	"php/phpredis.php", "perl/redis_pm.pl", "shell/redis_cli.sh",
 }
 
 // TestSamples checks that README.md shows each runner's marked lines as they are.
@@ -113,7 +115,7 @@ func TestClientsFail(t *testing.T) {
 	played := 0
 	for _, client := range clients {
 		t.Run(client, func(t *testing.T) {
-			_, lines, _ := strings.Cut("\n"+string(output), "\n"+client+":")
+			_, lines, _ := strings.Cut("\n"+string(output), "\n"+path.Base(client)+":")
 			if why, skipped := strings.CutPrefix(lines, " skipped, "); skipped {
 				why, _, _ = strings.Cut(why, "\n")
 				if servers.Required() {

@@ -24,7 +24,7 @@ start() { # a server of its own
 play() { # file needs language probe: plays files by a client, if the probe succeeds
   file=$clients/$1 needs=$2 language=$3 probe=$4
   shift 4
-  if ! (cd "$clients" && eval "$probe") >/dev/null 2>&1; then
+  if ! (cd "${file%/*}" && eval "$probe") >/dev/null 2>&1; then
     echo "${file##*/}: skipped, needs $needs"
     skipped=$((skipped + 1))
     return
@@ -45,15 +45,15 @@ server=''
 # Another python3 may come before the system's, without its packages.
 python=python3
 $python -c 'import redis' 2>/dev/null || python=/usr/bin/python3
-npm="npm ci --prefix vectors/clients"
+npm="npm ci --prefix vectors/clients/javascript"
 
-play redis_py.py 'redis-py' $python "$python -c 'import redis'" "$@"
-play node_redis.js "Node and: $npm" node "node --input-type=module -e 'import \"redis\"'" "$@"
-play ioredis.js "Node and: $npm" node "node --input-type=module -e 'import \"ioredis\"'" "$@"
-play redis_rb.rb 'the gem redis' ruby "ruby -r redis -e ''" "$@"
-play phpredis.php 'phpredis' php "php -r 'new Redis();'" "$@"
-play redis_pm.pl 'Redis.pm' perl "perl -MRedis -e ''" "$@"
-play redis_cli.sh 'bash, redis-cli, jq and sha1sum' bash 'type bash redis-cli jq sha1sum' "$@"
+play python/redis_py.py 'redis-py' $python "$python -c 'import redis'" "$@"
+play javascript/node_redis.js "Node and: $npm" node "node --input-type=module -e 'import \"redis\"'" "$@"
+play javascript/ioredis.js "Node and: $npm" node "node --input-type=module -e 'import \"ioredis\"'" "$@"
+play ruby/redis_rb.rb 'the gem redis' ruby "ruby -r redis -e ''" "$@"
+play php/phpredis.php 'phpredis' php "php -r 'new Redis();'" "$@"
+play perl/redis_pm.pl 'Redis.pm' perl "perl -MRedis -e ''" "$@"
+play shell/redis_cli.sh 'bash, redis-cli, jq and sha1sum' bash 'type bash redis-cli jq sha1sum' "$@"
 
 echo "$passed clients passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && { [ "$skipped" -eq 0 ] || [ "${REQUIRE_SERVERS:-}" != 1 ]; }

@@ -25,9 +25,9 @@ sub check ($name, $got, $want) {
     $client->del($key);
 }
 check('64 bits', $client->incrby($key, '9223372036854775807'), '9223372036854775807');
-for my $path (@ARGV ? @ARGV : glob "$Bin/../*_v*.json") {
+for my $path (@ARGV ? @ARGV : glob "$Bin/../../*_v*.json") {
     my ($script, $groups) = decode_json(join '', IO::File->new($path)->getlines)->@{qw(script groups)};
-    my $allow = limiter($client, "$Bin/../../lua/$script.lua");
+    my $allow = limiter($client, "$Bin/../../../lua/$script.lua");
     for my $group (@$groups) {
         my ($lead, $tests, $streams) = $group->@{qw(argv tests streams)};
         for my $test (@$tests) {

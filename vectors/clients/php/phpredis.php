@@ -26,9 +26,9 @@ $check = function (string $name, $got, $want) use ($client, $key, &$counts): voi
     $client->del($key);
 };
 $check('64 bits', $client->incrBy($key, 9223372036854775807), 9223372036854775807);
-foreach (array_slice($argv, 1) ?: glob(__DIR__ . '/../*_v*.json') as $path) {
+foreach (array_slice($argv, 1) ?: glob(__DIR__ . '/../../*_v*.json') as $path) {
     ['script' => $script, 'groups' => $groups] = json_decode(file_get_contents($path), true);
-    $allow = limiter($client, __DIR__ . "/../../lua/$script.lua");
+    $allow = limiter($client, __DIR__ . "/../../../lua/$script.lua");
     foreach ($groups as ['argv' => $lead, 'tests' => $tests, 'streams' => $streams]) {
         foreach ($tests as ['id' => $id, 'key' => $before, 'steps' => $steps]) {
             if ($before['kind'] === 'string') $client->set($key, hex2bin($before['hex']));

@@ -14,7 +14,7 @@ allow() { # key amount period_ns burst|mode cost [now_ns]
   [ "${answer%%[!0-9]*}" = 1 ] # so that if allow ... runs what is admitted
 }
 # end
-vectors=$(dirname "$0")/.. key=tatami:$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n') passed=0 failed=0
+vectors=$(dirname "$0")/../.. key=tatami:$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n') passed=0 failed=0
 # A redis-cli for each call would take minutes, so one reads all calls, its words in its own quotes.
 redis=session cli="redis-cli --no-auth-warning -u $REDIS_URL"
 $cli PING >/dev/null # fails where there is no server; the next waits for one

@@ -26,8 +26,8 @@ end
 for options in Redis::VERSION.to_i < 5 ? [{}] : [{ protocol: 2 }, { protocol: 3 }] # RESP3 since 5.0
   client = Redis.new(url: ENV.fetch('REDIS_URL'), **options)
   check.call(client, '64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
-  for file in (ARGV.empty? ? Dir["#{__dir__}/../*_v*.json"] : ARGV).map { |path| JSON.parse(File.read(path)) }
-    allow = limiter(client, "#{__dir__}/../../lua/#{file['script']}.lua")
+  for file in (ARGV.empty? ? Dir["#{__dir__}/../../*_v*.json"] : ARGV).map { |path| JSON.parse(File.read(path)) }
+    allow = limiter(client, "#{__dir__}/../../../lua/#{file['script']}.lua")
     for group in file['groups']
       for test in group['tests']
         client.set(key, [test['key']['hex']].pack('H*')) if test['key']['kind'] == 'string'
