@@ -1,12 +1,15 @@
 .DEFAULT_GOAL := help
 .PHONY: help test precision precision-long replay plots proof controls mutants clients load sum bench check
 
+# The path of a tool that .ci/tools pins, built when it has not been.
+tool = "$$(go -C '$(CURDIR)/.ci/tools' tool -n $(1))"
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: ## run all tests, and name those skipped; REQUIRE_SERVERS=1 makes a missing server a failure
-	go tool gotestsum --format standard-quiet -- -count=1 ./...
-	cd precision/bench && "$$(go -C ../.. tool -n gotestsum)" --format standard-quiet -- -count=1 ./...
+	$(call tool,gotestsum) --format standard-quiet -- -count=1 ./...
+	cd precision/bench && $(call tool,gotestsum) --format standard-quiet -- -count=1 ./...
 
 precision: ## hold the scripts against exact integers; CASES= and SEED= widen or repeat it; precision/report/ is the report
 	go run ./precision/cmd/precision -report precision/report $(if $(CASES),-cases '$(CASES)') $(if $(SEED),-seed '$(SEED)')
@@ -43,14 +46,15 @@ sum: ## bring the candidates of lua/lua.sum up to date; released lines stay
 bench: ## measure the scripts beside other limiters, about 4 minutes; FLAGS='-speed -json' chooses
 	go -C precision/bench run . $(FLAGS)
 
-check: ## gofmt, vet, staticcheck, go.mod, lua.sum, and luacheck where there is one
+check: ## gofmt, vet, staticcheck, each go.mod, lua.sum, and luacheck where there is one
 	@unformatted=$$(gofmt -l .) && { test -z "$$unformatted" || { echo "gofmt: run it on $$unformatted"; exit 1; }; }
 	go vet ./...
-	go tool staticcheck ./...
+	$(call tool,staticcheck) ./...
 	go mod tidy -diff
 	go -C precision/bench vet ./...
-	cd precision/bench && "$$(go -C ../.. tool -n staticcheck)" ./...
+	cd precision/bench && $(call tool,staticcheck) ./...
 	go -C precision/bench mod tidy -diff
+	go -C .ci/tools mod tidy -diff
 	go test -count=1 ./lua -run '^TestSum'
 	@if command -v luacheck >/dev/null; then \
 		echo luacheck lua/*.lua; \
