@@ -24,17 +24,17 @@ type asset struct {
 }
 
 var assets = []asset{
-	gcra("gcra_v1", lua.GCRAV1), gcra("gcra_v2", lua.GCRAV2),
-	window("window_v1", lua.WindowV1), window("window_v2", lua.WindowV2),
+	gcra("gcra_v1"), gcra("gcra_v2"),
+	window("window_v1"), window("window_v2"),
 }
 
-func gcra(name, script string) asset {
-	return asset{name, script, []string{"amount", "period_ns", "burst", "cost", "now_ns"},
+func gcra(name string) asset {
+	return asset{name, lua.Assets[name], []string{"amount", "period_ns", "burst", "cost", "now_ns"},
 		[]any{"300", "60000000000", "60", "1", nowText}}
 }
 
-func window(name, script string) asset {
-	return asset{name, script, []string{"amount", "period_ns", "mode", "cost", "now_ns"},
+func window(name string) asset {
+	return asset{name, lua.Assets[name], []string{"amount", "period_ns", "mode", "cost", "now_ns"},
 		[]any{"300", "60000000000", "sliding", "1", nowText}}
 }
 

@@ -24,6 +24,11 @@ var WindowV1 string
 //go:embed window_v2.lua
 var WindowV2 string
 
+// Assets is the text of every script by its name. It is not to be written to.
+var Assets = map[string]string{
+	"gcra_v1": GCRAV1, "gcra_v2": GCRAV2, "window_v1": WindowV1, "window_v2": WindowV2,
+}
+
 // Sum is the text of lua.sum: a line "name SHA1 SHA256" for each script.
 //
 //go:embed lua.sum

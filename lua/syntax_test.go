@@ -14,6 +14,8 @@ import (
 
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/tatami-rate/tatami/lua"
 )
 
 // kind is what is known of a value before the script runs. Kinds are followed
@@ -679,7 +681,12 @@ func readAssets(t *testing.T) map[string]string {
 }
 
 func TestAssets(t *testing.T) {
-	for asset, source := range readAssets(t) {
+	assets := readAssets(t)
+	if !maps.Equal(lua.Assets, assets) {
+		t.Errorf("lua.Assets has %q, and not each as in its file; the files are %q",
+			slices.Sorted(maps.Keys(lua.Assets)), slices.Sorted(maps.Keys(assets)))
+	}
+	for asset, source := range assets {
 		for _, fault := range slices.Concat(checkSyntax(asset, source, below53[asset]), checkHeader(asset, source)) {
 			t.Error(fault)
 		}

@@ -124,14 +124,12 @@ func NewAsset() (*Asset, error) {
 // load loads the scripts and returns their SHA1s.
 func load(ctx context.Context, r redis.Scripter) (map[Script]string, error) {
 	shas := map[Script]string{}
-	for script, text := range map[Script]string{
-		GCRAV1: lua.GCRAV1, GCRAV2: lua.GCRAV2, WindowV1: lua.WindowV1, WindowV2: lua.WindowV2,
-	} {
+	for script, text := range lua.Assets {
 		sha, err := r.ScriptLoad(ctx, text).Result()
 		if err != nil {
 			return nil, fmt.Errorf("load %s: %w", script, err)
 		}
-		shas[script] = sha
+		shas[Script(script)] = sha
 	}
 	return shas, nil
 }
@@ -151,7 +149,7 @@ func replace(r redis.Scripter, shas map[Script]string, script Script, text strin
 	if err != nil {
 		return fmt.Errorf("load a text as %s: %w", script, err)
 	}
-	shas[script] = sha
+	shas[Script(script)] = sha
 	return nil
 }
 

@@ -72,12 +72,12 @@ return {1, 59, 0, 200000000}`, "201"),
 	}
 	for _, clock := range []string{serverClock, callerClock} {
 		all = append(all,
-			asset("gcra_v1", lua.GCRAV1, loader.GCRA, clock),
-			asset("gcra_v2", lua.GCRAV2, loader.GCRA, clock),
-			asset("window_v1", lua.WindowV1, loader.FixedWindow, clock),
-			asset("window_v1", lua.WindowV1, loader.SlidingWindow, clock),
-			asset("window_v2", lua.WindowV2, loader.FixedWindow, clock),
-			asset("window_v2", lua.WindowV2, loader.SlidingWindow, clock),
+			asset("gcra_v1", loader.GCRA, clock),
+			asset("gcra_v2", loader.GCRA, clock),
+			asset("window_v1", loader.FixedWindow, clock),
+			asset("window_v1", loader.SlidingWindow, clock),
+			asset("window_v2", loader.FixedWindow, clock),
+			asset("window_v2", loader.SlidingWindow, clock),
 		)
 	}
 	return append(all,
@@ -108,7 +108,7 @@ func floor(name, clock string, keys int, text string, args ...any) candidate {
 
 // asset is one of the scripts: through the loader where it is what the loader calls
 // for the algorithm, else through EVALSHA.
-func asset(name, text string, algorithm loader.Algorithm, clock string) candidate {
+func asset(name string, algorithm loader.Algorithm, clock string) candidate {
 	counts := map[loader.Algorithm]string{loader.GCRA: gcra,
 		loader.FixedWindow: fixedWindow, loader.SlidingWindow: slidingWindow}[algorithm]
 	throughLoader := func(ctx context.Context, client *redis.Client, now func() time.Time) (allower, error) {
@@ -129,7 +129,7 @@ func asset(name, text string, algorithm loader.Algorithm, clock string) candidat
 		}, nil
 	}
 	open := func(ctx context.Context, client *redis.Client, now func() time.Time) (allower, error) {
-		sha, err := client.ScriptLoad(ctx, text).Result()
+		sha, err := client.ScriptLoad(ctx, lua.Assets[name]).Result()
 		if err != nil {
 			return nil, err
 		}

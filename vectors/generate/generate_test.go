@@ -24,6 +24,7 @@ import (
 	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/internal/containers"
 	"github.com/tatami-rate/tatami/internal/number"
+	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/servers"
 	"github.com/tatami-rate/tatami/vectors"
@@ -48,7 +49,7 @@ func files(t *testing.T) (parsed []*File, texts [][]byte) {
 
 func emulatorPort(t *testing.T, script precision.Script) Port {
 	t.Helper()
-	p, err := NewServerPort(t.Context(), emulator.New(), Text(script), "vector")
+	p, err := NewServerPort(t.Context(), emulator.New(), lua.Assets[string(script)], "vector")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +440,7 @@ func playServer(t *testing.T, server *servers.Server) {
 			play(t, func(t *testing.T, script precision.Script) Port {
 				key := "vector:" + rand.Text()
 				t.Cleanup(func() { client.Del(context.Background(), key) })
-				p, err := NewServerPort(t.Context(), client, Text(script), key)
+				p, err := NewServerPort(t.Context(), client, lua.Assets[string(script)], key)
 				if err != nil {
 					t.Fatal(err)
 				}

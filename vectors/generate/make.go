@@ -52,14 +52,6 @@ func (k Key) expiring() Key {
 	return k
 }
 
-// Text is the text of a script.
-func Text(script precision.Script) string {
-	return map[precision.Script]string{
-		precision.GCRAV1: lua.GCRAV1, precision.GCRAV2: lua.GCRAV2,
-		precision.WindowV1: lua.WindowV1, precision.WindowV2: lua.WindowV2,
-	}[script]
-}
-
 // Make plays the tables of a script on a port and writes down what it answers, each
 // answer held against exact integers. still tells that the port's clock stands still.
 func Make(script precision.Script, p Port, still bool) (*File, error) {
@@ -67,7 +59,7 @@ func Make(script precision.Script, p Port, still bool) (*File, error) {
 }
 
 func makeFile(script precision.Script, groups []group, retired []int, p Port, still bool) (*File, error) {
-	f := &File{Script: string(script), SHA1: fmt.Sprintf("%x", sha1.Sum([]byte(Text(script)))), Flags: map[string]string{}}
+	f := &File{Script: string(script), SHA1: fmt.Sprintf("%x", sha1.Sum([]byte(lua.Assets[string(script)]))), Flags: map[string]string{}}
 	ids := map[int]bool{}
 	for _, id := range retired {
 		ids[id] = true

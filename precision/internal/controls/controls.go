@@ -45,17 +45,12 @@ const (
 	difference = "difference" // from the native port
 )
 
-var assets = map[precision.Script]string{
-	precision.GCRAV1: lua.GCRAV1, precision.GCRAV2: lua.GCRAV2,
-	precision.WindowV1: lua.WindowV1, precision.WindowV2: lua.WindowV2,
-}
-
 // source is the control's text.
 func (c *control) source() (string, error) {
 	if c.text != "" {
 		return c.text, nil
 	}
-	text := assets[c.script]
+	text := lua.Assets[string(c.script)]
 	for _, r := range c.patch {
 		if n := strings.Count(text, r.old); n != 1 {
 			return "", fmt.Errorf("%s: %s has %d times %q, not once", c.fault, c.script, n, r.old)

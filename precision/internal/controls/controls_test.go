@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
@@ -60,7 +61,7 @@ func TestFigures(t *testing.T) {
 // The script itself passes each control's trace: what is found wrong is the control.
 func TestScriptsPassTheControlsTraces(t *testing.T) {
 	for _, c := range list() {
-		r, err := c.run(assets[c.script])
+		r, err := c.run(lua.Assets[string(c.script)])
 		if err != nil {
 			t.Fatalf("%s: %v", c.fault, err)
 		}
@@ -73,7 +74,7 @@ func TestScriptsPassTheControlsTraces(t *testing.T) {
 // A clock behind that resets a window is what window_v1 says of itself.
 func TestWindowV1ResetsAsDocumented(t *testing.T) {
 	for _, c := range list() {
-		if c.text != assets[precision.WindowV1] {
+		if c.text != lua.WindowV1 {
 			continue
 		}
 		asset, err := precision.NewAsset()

@@ -15,6 +15,9 @@ import (
 	"text/tabwriter"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tatami-rate/tatami/lua"
+	"github.com/tatami-rate/tatami/precision"
 )
 
 // leastKilled is the share of all mutants that must fall.
@@ -42,17 +45,18 @@ func run(only string) error {
 	fmt.Fprintln(table, "asset\tmutants\tby arguments\tby edges\tby traces\tkilled\tsurvive\texplained\t")
 	var open []string
 	total, killed := 0, 0
-	for _, a := range assets {
-		name := string(a.script)
+	for _, a := range precision.Scripts {
+		name := string(a.Script)
+		text := lua.Assets[name]
 		if only != "" && only != name {
 			continue
 		}
-		mutants, err := mutate(name, a.text)
+		mutants, err := mutate(name, text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		s := newSuite(a.script, a.window)
-		if _, how, err := s.fall(a.text); err != nil || how != "" {
+		s := newSuite(a.Script)
+		if _, how, err := s.fall(text); err != nil || how != "" {
 			return errors.Join(err, fmt.Errorf("%s itself falls: %s", name, how))
 		}
 		parts, err := s.tryAll(mutants)

@@ -4,6 +4,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tatami-rate/tatami/lua"
+	"github.com/tatami-rate/tatami/precision"
 )
 
 // sampled is how many mutants of each asset the test tries; the command tries all.
@@ -15,9 +18,10 @@ func TestSampleOfMutantsIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range assets {
-		t.Run(string(a.script), func(t *testing.T) {
-			mutants, err := mutate(string(a.script), a.text)
+	for _, a := range precision.Scripts {
+		name := string(a.Script)
+		t.Run(name, func(t *testing.T) {
+			mutants, err := mutate(name, lua.Assets[name])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,8 +29,8 @@ func TestSampleOfMutantsIsKilled(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 1))
 			rng.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 			mutants = mutants[:sampled]
-			s := newSuite(a.script, a.window)
-			if part, how, err := s.fall(a.text); err != nil || part != "" {
+			s := newSuite(a.Script)
+			if part, how, err := s.fall(lua.Assets[name]); err != nil || part != "" {
 				t.Fatalf("the script itself falls: %s, %v", how, err)
 			}
 			parts, err := s.tryAll(mutants)
@@ -49,13 +53,14 @@ func TestExplanationsAreOfMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, a := range assets {
-		mutants, err := mutate(string(a.script), a.text)
+	for _, a := range precision.Scripts {
+		text := lua.Assets[string(a.Script)]
+		mutants, err := mutate(string(a.Script), text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range mutants {
-			if names[m.String()] || m.script == a.text {
+			if names[m.String()] || m.script == text {
 				t.Errorf("twice, or no change: %s", m)
 			}
 			names[m.String()] = true

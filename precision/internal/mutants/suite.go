@@ -5,21 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tatami-rate/tatami/emulator"
-	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision"
 )
-
-// assets are the scripts that are mutated.
-var assets = []struct {
-	script precision.Script
-	text   string
-	window bool
-}{
-	{precision.GCRAV1, lua.GCRAV1, false},
-	{precision.GCRAV2, lua.GCRAV2, false},
-	{precision.WindowV1, lua.WindowV1, true},
-	{precision.WindowV2, lua.WindowV2, true},
-}
 
 const (
 	gcraTraces   = 12
@@ -42,7 +29,8 @@ type suite struct {
 	traces        []*precision.Trace
 }
 
-func newSuite(script precision.Script, isWindow bool) *suite {
+func newSuite(script precision.Script) *suite {
+	isWindow := script.IsWindow()
 	s := &suite{script: script, trials: trials(script, isWindow), edges: edges(script, isWindow)}
 	count := gcraTraces
 	if isWindow {

@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/servers"
 	"github.com/tatami-rate/tatami/vectors/generate"
@@ -80,7 +81,7 @@ func keeps(file *generate.File, name string) error {
 
 // write makes the file of a script and its text.
 func write(ctx context.Context, script precision.Script, server generate.Server, still bool) (*generate.File, []byte, error) {
-	port, err := generate.NewServerPort(ctx, server, generate.Text(script), "vector")
+	port, err := generate.NewServerPort(ctx, server, lua.Assets[string(script)], "vector")
 	if err != nil {
 		return nil, nil, err
 	}
