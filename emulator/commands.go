@@ -105,29 +105,68 @@ func (r *Redis) get(args []string) reply {
 }
 
 func (r *Redis) set(args []string) reply {
-	v := &value{text: args[1]}
-	for options := args[2:]; len(options) > 0; options = options[2:] {
-		switch name := strings.ToUpper(options[0]); name {
-		case "PX":
-		case "EX", "EXAT", "GET", "KEEPTTL", "NX", "PXAT", "XX":
-			return replyError("ERR emulator: SET with " + name + " is not emulated")
+	key, options := args[0], args[2:]
+	var nx, xx, get, keepTTL bool
+	expiry, number := "", "" // the option that sets the expiry, and what follows it
+	for i := 0; i < len(options); i++ {
+		switch name := strings.ToUpper(options[i]); {
+		case name == "NX" && !xx:
+			nx = true
+		case name == "XX" && !nx:
+			xx = true
+		case name == "GET":
+			get = true
+		case name == "KEEPTTL" && expiry == "":
+			keepTTL = true
+		case expiryUnits[name] != 0 && !keepTTL && (expiry == "" || expiry == name) && i+1 < len(options):
+			i++
+			expiry, number = name, options[i]
 		default:
 			return errSyntax
 		}
-		if len(options) == 1 {
-			return errSyntax
-		}
-		ttlMs, ok := parseInteger(options[1])
+	}
+	v := &value{text: args[1]}
+	if expiry != "" {
+		n, ok := parseInteger(number)
 		if !ok {
 			return errNotInteger
 		}
-		if ttlMs <= 0 || ttlMs > math.MaxInt64-r.nowMs() {
-			return replyError("ERR invalid expire time in 'set' command")
+		base := int64(0)
+		if !strings.HasSuffix(expiry, "AT") {
+			base = r.nowMs()
 		}
-		v.expires, v.expiresMs = true, r.nowMs()+ttlMs
+		unit := expiryUnits[expiry]
+		if n <= 0 || n > (math.MaxInt64-base)/unit { // n * unit + base <= 2^63 - 1
+			return invalidExpiry("set")
+		}
+		v.expires, v.expiresMs = true, n*unit+base
 	}
-	r.keys[args[0]] = v
-	return status("OK")
+	old := r.find(key)
+	answer := reply(status("OK"))
+	if get {
+		if answer = r.get(args[:1]); answer == errWrongType {
+			return answer
+		}
+	}
+	if nx && old != nil || xx && old == nil {
+		if get {
+			return answer
+		}
+		return nil
+	}
+	if keepTTL && old != nil {
+		v.expires, v.expiresMs = old.expires, old.expiresMs
+	}
+	r.keys[key] = v
+	return answer
+}
+
+// expiryUnits are the options of SET that give the key an expiry, and the milliseconds
+// of the unit in which they do.
+var expiryUnits = map[string]int64{"EX": 1000, "EXAT": 1000, "PX": 1, "PXAT": 1}
+
+func invalidExpiry(command string) replyError {
+	return replyError("ERR invalid expire time in '" + command + "' command")
 }
 
 func (r *Redis) persist(args []string) reply {
@@ -148,7 +187,7 @@ func (r *Redis) pexpire(args []string) reply {
 		return replyError("ERR emulator: PEXPIRE with " + args[2] + " is not emulated")
 	}
 	if ttlMs > math.MaxInt64-r.nowMs() {
-		return replyError("ERR invalid expire time in 'pexpire' command")
+		return invalidExpiry("pexpire")
 	}
 	v := r.find(args[0])
 	if v == nil {

@@ -158,8 +158,8 @@ func (r *Redis) ScriptFlush(ctx context.Context) *redis.StatusCmd {
 	return cmd
 }
 
-// Do runs one of the commands DEL, EXISTS, GET, PERSIST, PEXPIRE, PTTL, RPUSH, SET
-// (with PX), TIME and TYPE, as a client of the server would.
+// Do runs one of the commands DEL, EXISTS, GET, PERSIST, PEXPIRE, PTTL, RPUSH, SET,
+// TIME and TYPE, as a client of the server would.
 func (r *Redis) Do(ctx context.Context, args ...any) *redis.Cmd {
 	cmd := redis.NewCmd(ctx, args...)
 	if err := ctx.Err(); err != nil {
