@@ -1,23 +1,28 @@
 // Package emulator is a Redis server in the process, for tests and for proofs: it
 // runs the very text of a script on gopher-lua, with the number rules, error texts
-// and expiry of Redis 7.0 on amd64, and with a clock that the caller sets.
+// and expiry of Redis 7.0 on amd64, and with a clock that the caller may set.
 //
-// It has what scripts that limit rates use and no more. What it lacks it refuses
-// with an error that says "emulator". Three things are refused although a server
+// NewClient is a server of one's own behind an ordinary go-redis client:
+//
+//	client := emulator.NewClient()
+//	defer client.Close()
+//
+// New is one whose clock a test moves; its Client, Dial and Serve lead to it. Its
+// methods Eval, EvalSha and Do run a command without a connection, which is faster.
+//
+// It has what scripts that limit rates use and no more. A client gets Redis' own
+// error for a command that the emulator lacks. What a script lacks is refused with
+// an error that says "emulator". Three things are refused although a server
 // takes them: a Lua number as an argument of a command, since servers differ in how
 // they print it; goto used as a name; and a number literal such as 0x1p4. Errors
-// that Lua itself raises, such as a call of nil, keep gopher-lua's words.
+// that Lua itself raises, such as a call of nil, keep gopher-lua's words. A script
+// that does not end blocks the server for ever.
 package emulator
 
 import (
-	"context"
 	"crypto/sha1"
-	"encoding"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,12 +34,21 @@ import (
 )
 
 // Redis is an emulated server. It is safe for concurrent use; like a server it runs
-// one command or script at a time.
+// one command, script or transaction at a time.
 type Redis struct {
 	mu      sync.Mutex
-	now     time.Time
-	keys    map[string]*value
+	clock   func() time.Time
+	ahead   time.Duration // what Advance added to the clock
+	now     time.Time     // the instant of the command that runs, in whole microseconds
+	dbs     [16]map[string]*value
+	keys    map[string]*value         // those of the database that the session selected
+	sweepAt int                       // the number of keys at which put drops the expired ones
 	scripts map[string]*lua.LFunction // by SHA1, in small letters
+
+	session  *session // whose command runs
+	direct   *session // of the methods that need no connection
+	sessions map[*session]bool
+	lastID   int64
 
 	lua       *lua.LState
 	globals   *lua.LTable
@@ -48,14 +62,20 @@ type Redis struct {
 var _ redis.Scripter = (*Redis)(nil)
 
 // New returns an empty server. Its clock stands at 2025-01-01T00:00:00Z until
-// SetTime or Advance moves it.
+// SetTime, Advance or SetClock moves it.
 func New() *Redis {
 	r := &Redis{
-		now:     time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC),
-		keys:    map[string]*value{},
-		scripts: map[string]*lua.LFunction{},
-		lua:     lua.NewState(lua.Options{SkipOpenLibs: true}),
+		sweepAt:  minSweep,
+		scripts:  map[string]*lua.LFunction{},
+		direct:   &session{},
+		sessions: map[*session]bool{},
+		lua:      lua.NewState(lua.Options{SkipOpenLibs: true}),
 	}
+	r.SetTime(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+	for db := range r.dbs {
+		r.dbs[db] = map[string]*value{}
+	}
+	r.keys = r.dbs[0]
 	L := r.lua
 	r.globals, L.Env = library(L, r.redisLibrary())
 	for _, operator := range []lua.LGFunction{luaMod, luaConcat, luaFor} {
@@ -65,222 +85,86 @@ func New() *Redis {
 	return r
 }
 
-// SetTime sets the clock; it may go backwards. Times are whole microseconds: the
-// rest is cut off.
-func (r *Redis) SetTime(now time.Time) {
+// SetTime stops the clock at now; it may go backwards. Times are whole microseconds:
+// the rest is cut off.
+func (r *Redis) SetTime(now time.Time) { r.SetClock(func() time.Time { return now }) }
+
+// SetClock lets the clock be what now returns, such as time.Now. Every command,
+// script and transaction has one instant, its first.
+func (r *Redis) SetClock(now func() time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.now = time.UnixMicro(now.UnixMicro())
+	r.clock, r.ahead = now, 0
 }
 
-// Advance moves the clock on by d, cut off to whole microseconds.
+// Advance moves the clock on by d, cut off to whole microseconds, whether it stands
+// or runs.
 func (r *Redis) Advance(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.now = r.now.Add(d.Truncate(time.Microsecond))
+	r.ahead += d.Truncate(time.Microsecond)
 }
 
-// Eval runs a script and keeps it for EvalSha.
-func (r *Redis) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	return r.eval(ctx, "eval", script, keys, args)
-}
-
-// EvalRO runs a script that may not write, and keeps it.
-func (r *Redis) EvalRO(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
-	return r.eval(ctx, "eval_ro", script, keys, args)
-}
-
-// EvalSha runs the script with this SHA1, or answers redis.ErrNoScript.
-func (r *Redis) EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
-	return r.eval(ctx, "evalsha", sha1, keys, args)
-}
-
-// EvalShaRO runs the script with this SHA1, which may not write, or answers
-// redis.ErrNoScript.
-func (r *Redis) EvalShaRO(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd {
-	return r.eval(ctx, "evalsha_ro", sha1, keys, args)
-}
-
-// ScriptExists tells of each SHA1 whether EvalSha would find it.
-func (r *Redis) ScriptExists(ctx context.Context, hashes ...string) *redis.BoolSliceCmd {
-	words := []any{"script", "exists"}
-	for _, hash := range hashes {
-		words = append(words, hash)
-	}
-	cmd := redis.NewBoolSliceCmd(ctx, words...)
-	if err := ctx.Err(); err != nil {
-		cmd.SetErr(err)
-		return cmd
-	}
-	if len(hashes) == 0 {
-		cmd.SetErr(wrongArity("script|exists"))
-		return cmd
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	found := make([]bool, len(hashes))
-	for i, hash := range hashes {
-		found[i] = r.scripts[strings.ToLower(hash)] != nil
-	}
-	cmd.SetVal(found)
-	return cmd
-}
-
-// ScriptLoad compiles and keeps a script and answers its SHA1.
-func (r *Redis) ScriptLoad(ctx context.Context, script string) *redis.StringCmd {
-	cmd := redis.NewStringCmd(ctx, "script", "load", script)
-	if err := ctx.Err(); err != nil {
-		cmd.SetErr(err)
-		return cmd
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sha, _, err := r.load(script)
-	if err != nil {
-		cmd.SetErr(err)
-		return cmd
-	}
-	cmd.SetVal(sha)
-	return cmd
-}
-
-// ScriptFlush forgets all scripts.
-func (r *Redis) ScriptFlush(ctx context.Context) *redis.StatusCmd {
-	cmd := redis.NewStatusCmd(ctx, "script", "flush")
-	if err := ctx.Err(); err != nil {
-		cmd.SetErr(err)
-		return cmd
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.scripts)
-	cmd.SetVal("OK")
-	return cmd
-}
-
-// Do runs one of the commands DEL, EXISTS, GET, PERSIST, PEXPIRE, PTTL, RPUSH, SET,
-// TIME and TYPE, as a client of the server would.
-func (r *Redis) Do(ctx context.Context, args ...any) *redis.Cmd {
-	cmd := redis.NewCmd(ctx, args...)
-	if err := ctx.Err(); err != nil {
-		cmd.SetErr(err)
-		return cmd
-	}
-	words := make([]string, len(args))
-	for i, arg := range args {
-		word, err := argumentText(arg)
-		if err != nil {
-			cmd.SetErr(err)
-			return cmd
+// evaluate is EVAL, or EVALSHA, or either's form that may not write.
+func evaluate(bySHA, readOnly bool) func(r *Redis, args []string) reply {
+	return func(r *Redis, args []string) reply {
+		script := args[0]
+		if bySHA && len(script) != 40 {
+			return errNoScript
 		}
-		words[i] = word
-	}
-	if len(words) == 0 {
-		cmd.SetErr(errors.New("emulator: Do takes a command"))
-		return cmd
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := commands[strings.ToUpper(words[0])]
-	switch {
-	case c == nil:
-		cmd.SetErr(noCommand(words[0]))
-		return cmd
-	case !c.takes(len(words)):
-		cmd.SetErr(wrongArity(strings.ToLower(words[0])))
-		return cmd
-	}
-	switch reply := c.run(r, words[1:]).(type) {
-	case status:
-		answer(cmd, string(reply))
-	case []string:
-		array := make([]any, len(reply))
-		for i, element := range reply {
-			array[i] = element
+		keys, ok := parseInteger(args[1])
+		switch {
+		case !ok:
+			return errNotInteger
+		case keys > int64(len(args)-2):
+			return replyError("ERR Number of keys can't be greater than number of args")
+		case keys < 0:
+			return replyError("ERR Number of keys can't be negative")
 		}
-		answer(cmd, array)
-	default:
-		answer(cmd, reply)
-	}
-	return cmd
-}
-
-func noCommand(name string) replyError {
-	return replyError("ERR emulator: the command " + name + " is not emulated")
-}
-
-func wrongArity(name string) replyError {
-	return replyError("ERR wrong number of arguments for '" + name + "' command")
-}
-
-// answer ends a command as go-redis does: nil is redis.Nil, an error reply an error.
-func answer(cmd *redis.Cmd, v any) {
-	switch v := v.(type) {
-	case nil:
-		cmd.SetErr(redis.Nil)
-	case replyError:
-		cmd.SetErr(v)
-	default:
-		cmd.SetVal(v)
-	}
-}
-
-// eval is EVAL and its kin; name ends in _ro where the script may not write.
-func (r *Redis) eval(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
-	if len(args) == 1 { // go-redis spreads a lone list
-		switch list := args[0].(type) {
-		case []any:
-			args = list
-		case []string:
-			args = make([]any, len(list))
-			for i, arg := range list {
-				args[i] = arg
+		sha, function := strings.ToLower(script), (*lua.LFunction)(nil)
+		if bySHA {
+			if function = r.scripts[sha]; function == nil {
+				return errNoScript
+			}
+		} else {
+			var refused reply
+			if sha, function, refused = r.load(script); refused != nil {
+				return refused
 			}
 		}
+		return r.runScript(sha, function, args[2:2+keys], args[2+keys:], readOnly)
 	}
-	words := make([]any, 0, 3+len(keys)+len(args))
-	words = append(words, name, script, len(keys))
-	for _, key := range keys {
-		words = append(words, key)
-	}
-	words = append(words, args...)
-	cmd := redis.NewCmd(ctx, words...)
-	if err := ctx.Err(); err != nil {
-		cmd.SetErr(err)
-		return cmd
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	sha, function := script, (*lua.LFunction)(nil)
-	if strings.HasPrefix(name, "evalsha") {
-		function = r.scripts[sha]
-		if function == nil {
-			sha = strings.ToLower(sha)
-			function = r.scripts[sha]
-		}
-		if function == nil {
-			cmd.SetErr(redis.ErrNoScript)
-			return cmd
-		}
-	} else {
-		var err error
-		if sha, function, err = r.load(script); err != nil {
-			cmd.SetErr(err)
-			return cmd
+}
+
+func (r *Redis) scriptExists(args []string) reply {
+	found := make([]any, len(args))
+	for i, sha := range args {
+		found[i] = int64(0)
+		if r.scripts[strings.ToLower(sha)] != nil {
+			found[i] = int64(1)
 		}
 	}
-	r.sha, r.readOnly = sha, strings.HasSuffix(name, "_ro")
-	v, err := r.run(function, words[3:3+len(keys)], words[3+len(keys):])
-	if err != nil {
-		cmd.SetErr(err)
-	} else {
-		answer(cmd, v)
+	return found
+}
+
+func (r *Redis) scriptFlush(args []string) reply {
+	if !isFlushOption(args) {
+		return replyError("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
 	}
-	return cmd
+	clear(r.scripts)
+	return status("OK")
+}
+
+func (r *Redis) scriptLoad(args []string) reply {
+	sha, _, refused := r.load(args[0])
+	if refused != nil {
+		return refused
+	}
+	return sha
 }
 
 // load compiles a script unless it is there, and keeps it.
-func (r *Redis) load(script string) (string, *lua.LFunction, error) {
+func (r *Redis) load(script string) (string, *lua.LFunction, reply) {
 	sum := sha1.Sum([]byte(script))
 	sha := hex.EncodeToString(sum[:])
 	if function := r.scripts[sha]; function != nil {
@@ -302,29 +186,30 @@ func (r *Redis) load(script string) (string, *lua.LFunction, error) {
 	return sha, function, nil
 }
 
-func (r *Redis) run(script *lua.LFunction, keys, args []any) (any, error) {
+// runScript is EVAL and its kin, for the arguments that follow the script.
+func (r *Redis) runScript(sha string, script *lua.LFunction, keys, args []string, readOnly bool) reply {
 	for _, list := range []struct {
 		name   string
-		values []any
+		values []string
 	}{{"KEYS", keys}, {"ARGV", args}} {
 		table := r.lua.CreateTable(len(list.values), 0)
 		for _, v := range list.values {
-			word, err := argumentText(v)
-			if err != nil {
-				return nil, err
-			}
-			table.Append(lua.LString(word))
+			table.Append(lua.LString(v))
 		}
 		r.globals.RawSetString(list.name, table)
 	}
+	r.sha, r.readOnly = sha, readOnly
+	db := r.session.db
 	L := r.lua
 	L.Push(script)
-	if err := L.PCall(0, 1, r.onError); err != nil {
-		return nil, replyError(oneLine(err.(*lua.ApiError).Object.String()))
+	err := L.PCall(0, 1, r.onError)
+	r.selectDB(db) // a script's SELECT ends with it
+	if err != nil {
+		return replyError(oneLine(err.(*lua.ApiError).Object.String()))
 	}
 	result := L.Get(-1)
 	L.Pop(1)
-	return fromLua(result, 0), nil
+	return fromLua(result, 0)
 }
 
 // describeError is the error handler of scripts: it makes of the raised value the
@@ -413,7 +298,7 @@ func raise(L *lua.LState, message string) {
 
 // luaCall is redis.call, which raises errors, and redis.pcall, which returns them.
 func (r *Redis) luaCall(L *lua.LState, raises bool) int {
-	switch reply := r.command(L).(type) {
+	switch reply := r.call(L).(type) {
 	case nil:
 		L.Push(lua.LFalse)
 	case string:
@@ -422,10 +307,12 @@ func (r *Redis) luaCall(L *lua.LState, raises bool) int {
 		L.Push(lua.LNumber(reply))
 	case status:
 		return pushField(L, "ok", string(reply))
-	case []string:
+	case verbatim:
+		L.Push(lua.LString(reply))
+	case []any: // TIME's texts
 		table := L.CreateTable(len(reply), 0)
 		for _, element := range reply {
-			table.Append(lua.LString(element))
+			table.Append(lua.LString(element.(string)))
 		}
 		L.Push(table)
 	case replyError:
@@ -438,8 +325,8 @@ func (r *Redis) luaCall(L *lua.LState, raises bool) int {
 	return 1
 }
 
-// command runs the command that stands on the stack.
-func (r *Redis) command(L *lua.LState) reply {
+// call runs the command that stands on the stack.
+func (r *Redis) call(L *lua.LState) reply {
 	n := L.GetTop()
 	if n == 0 {
 		return replyError("ERR Please specify at least one argument for this redis lib call")
@@ -457,20 +344,22 @@ func (r *Redis) command(L *lua.LState) reply {
 		}
 	}
 	r.words = words
-	c := commands[strings.ToUpper(words[0])]
+	c, args := lookup(words)
 	switch {
 	case c == nil:
-		return noCommand(words[0])
+		return replyError("ERR emulator: the command " + words[0] + " is not emulated")
 	case !c.takes(n):
 		return replyError("ERR Wrong number of args calling Redis command from script")
-	case c.write && r.readOnly:
+	case c.flags&noScript != 0:
+		return replyError("ERR This Redis command is not allowed from script")
+	case c.flags&writes != 0 && r.readOnly:
 		return replyError("ERR Write commands are not allowed from read-only scripts.")
 	}
-	return c.run(r, words[1:])
+	return c.run(r, args)
 }
 
 // fromLua is what a client gets for the value that a script returns.
-func fromLua(v lua.LValue, depth int) any {
+func fromLua(v lua.LValue, depth int) reply {
 	switch v := v.(type) {
 	case lua.LString:
 		return string(v)
@@ -489,12 +378,12 @@ func fromLua(v lua.LValue, depth int) any {
 	return nil
 }
 
-func tableFromLua(table *lua.LTable, depth int) any {
+func tableFromLua(table *lua.LTable, depth int) reply {
 	if message, ok := table.RawGetString("err").(lua.LString); ok {
 		return replyError(oneLine(string(message)))
 	}
 	if message, ok := table.RawGetString("ok").(lua.LString); ok {
-		return oneLine(string(message))
+		return status(oneLine(string(message)))
 	}
 	for _, name := range []string{"double", "map", "set", "big_number", "verbatim_string"} {
 		if table.RawGetString(name) != lua.LNil {
@@ -515,38 +404,3 @@ var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
 // oneLine is text as it goes into a reply of one line.
 func oneLine(text string) string { return lineBreaks.Replace(text) }
-
-// argumentText is an argument as go-redis sends it.
-func argumentText(arg any) (string, error) {
-	switch v := arg.(type) {
-	case nil:
-		return "", nil
-	case string:
-		return v, nil
-	case []byte:
-		return string(v), nil
-	case int:
-		return strconv.Itoa(v), nil
-	case int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
-		return fmt.Sprint(v), nil
-	case float32:
-		return strconv.FormatFloat(float64(v), 'f', -1, 64), nil
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), nil
-	case bool:
-		if v {
-			return "1", nil
-		}
-		return "0", nil
-	case time.Time:
-		return v.Format(time.RFC3339Nano), nil
-	case time.Duration:
-		return strconv.FormatInt(int64(v), 10), nil
-	case encoding.BinaryMarshaler:
-		b, err := v.MarshalBinary()
-		return string(b), err
-	case net.IP:
-		return string(v), nil
-	}
-	return "", fmt.Errorf("redis: can't marshal %T (implement encoding.BinaryMarshaler)", arg)
-}
