@@ -100,7 +100,7 @@ func (a *app) root() *cobra.Command {
 		"`URL` of the server or of any node of a cluster, as redis://host:port,\n"+
 			"rediss:// for TLS (default $REDIS_URL, else redis://localhost:6379)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, errors on standard error too")
-	root.AddCommand(a.list(), a.load(), a.verify(), a.allow(), a.peek(), a.inspect())
+	root.AddCommand(a.list(), a.load(), a.verify(), a.allow(), a.peek(), a.inspect(), a.serve())
 	return root
 }
 
