@@ -88,6 +88,8 @@ func init() {
 		"EXPIREAT":    expire("expireat", 1000, false),
 		"EXPIRETIME":  get(func(r *Redis, args []string) reply { return r.ttl(args[0], 1000, false) }),
 		"GET":         get((*Redis).get),
+		"INCR":        {2, writes, oneKey, func(r *Redis, args []string) reply { return r.incrBy(args[0], 1) }},
+		"INCRBY":      {3, writes, oneKey, (*Redis).incrByCommand},
 		"PERSIST":     {2, writes, oneKey, (*Redis).persist},
 		"PEXPIRE":     expire("pexpire", 1, true),
 		"PEXPIREAT":   expire("pexpireat", 1, false),
@@ -328,6 +330,37 @@ var expiryUnits = map[string]int64{"EX": 1000, "EXAT": 1000, "PX": 1, "PXAT": 1}
 
 func invalidExpiry(command string) replyError {
 	return replyError("ERR invalid expire time in '" + command + "' command")
+}
+
+func (r *Redis) incrByCommand(args []string) reply {
+	by, ok := parseInteger(args[1])
+	if !ok {
+		return errNotInteger
+	}
+	return r.incrBy(args[0], by)
+}
+
+// incrBy adds to the number that a key holds, and leaves its expiry.
+func (r *Redis) incrBy(key string, by int64) reply {
+	old := r.find(key)
+	sum := &value{}
+	n := int64(0)
+	if old != nil {
+		if old.list != nil {
+			return errWrongType
+		}
+		var ok bool
+		if n, ok = parseInteger(old.text); !ok {
+			return errNotInteger
+		}
+		sum.expires, sum.expiresMs = old.expires, old.expiresMs
+	}
+	if by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
+		return replyError("ERR increment or decrement would overflow")
+	}
+	sum.text = strconv.FormatInt(n+by, 10)
+	r.put(key, sum)
+	return n + by
 }
 
 func (r *Redis) persist(args []string) reply {

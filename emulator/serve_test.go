@@ -164,8 +164,33 @@ DEL k new
 UNLINK
 UNLINK k new
 TYPE k
+INCR n
+INCRBY n 9223372036854775806
+INCR n
+INCRBY n -9223372036854775807
+INCRBY n -9223372036854775808
+INCRBY n -1
+INCRBY n 1.5
+INCR n x
+EXPIREAT n 4000000000
+INCRBY n 01
+INCRBY n 5
+GET n
+EXPIRETIME n
+SET n 1x
+INCR n
+WATCH n
+SET n 07
+INCR n
+SET n 7
+INCR n
+MULTI
+GET n
+EXEC
+DEL n
 RPUSH l a b
 TYPE l
+INCR l
 GET l
 SET l x GET
 TYPE l
@@ -519,7 +544,7 @@ func TestClientEnds(t *testing.T) {
 		var group sync.WaitGroup
 		for range 20 {
 			group.Go(func() {
-				if err := client.Incr(t.Context(), "k").Err(); err == nil || !strings.HasPrefix(err.Error(), "ERR unknown command 'incr'") {
+				if err := client.HLen(t.Context(), "k").Err(); err == nil || !strings.HasPrefix(err.Error(), "ERR unknown command 'hlen'") {
 					t.Error(err)
 				}
 				if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
