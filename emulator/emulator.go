@@ -89,13 +89,16 @@ func New() *Redis {
 // the rest is cut off.
 func (r *Redis) SetTime(now time.Time) { r.SetClock(func() time.Time { return now }) }
 
-// SetClock lets the clock be what now returns, such as time.Now. Every command,
-// script and transaction has one instant, its first.
+// SetClock lets the clock be what now returns, such as time.Now; now must not call
+// the server. Every command, script and transaction has one instant, its first.
 func (r *Redis) SetClock(now func() time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.clock, r.ahead = now, 0
 }
+
+// instant is what the clock says, in whole microseconds.
+func (r *Redis) instant() time.Time { return time.UnixMicro(r.clock().Add(r.ahead).UnixMicro()) }
 
 // Advance moves the clock on by d, cut off to whole microseconds, whether it stands
 // or runs.

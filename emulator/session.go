@@ -43,7 +43,7 @@ func (r *Redis) connect(address string) *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lastID++
-	s := &session{id: r.lastID, began: r.clock(), address: address}
+	s := &session{id: r.lastID, began: r.instant(), address: address}
 	r.sessions[s] = true
 	return s
 }
@@ -58,7 +58,7 @@ func (r *Redis) disconnect(s *session) {
 func (r *Redis) execute(s *session, words []string) reply {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.now = time.UnixMicro(r.clock().Add(r.ahead).UnixMicro())
+	r.now = r.instant()
 	r.session = s
 	r.selectDB(s.db)
 	c, args := lookup(words)
