@@ -1,101 +1,325 @@
 package loader
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// call is one command to run a script. Its arguments stand in its own array, which
-// spares an allocation.
+// call is one command to run a script, and what became of it. Its arguments stand in its
+// own array, which spares an allocation. go-redis calls Args, NoRetry and SetErr, from
+// other goroutines too.
 type call struct {
 	*redis.Cmd
-	script *Script
+	script *asset // nil for a command that is no EVALSHA
+	key    string // the Redis key
 	args   [9]any
 	n      int // arguments in use
-	cost   int64
+	keyPos int8
+	free   bool // it writes nothing, so it may be repeated
+	piped  bool // it is in a pipeline, so Val does not wait
+
+	mu       sync.Mutex
+	written  bool  // its bytes were asked for, and no server has answered them yet
+	answered bool  // a reply was read
+	given    any   // the reply, or refused the server's error, of a call in a pipeline
+	refused  error // so that it is there when the call is given up
+	lost     error // what go-redis said after the reply
+	moved    string
+	gaveUp   error // the context's end, before go-redis came back
+
+	reply  any      // the outcome: this
+	failed *failure // or that
 }
+
+var (
+	errNilContext = errors.New("the context is nil")
+	errNoLimiter  = errors.New("the limiter was not made by New")
+	errNoReply    = errors.New("go-redis gave neither a reply nor an error")
+	errNil        = errors.New("nil, want integers")
+	errSlow       = errors.New("no answer within the client's ReadTimeout")
+)
+
+// usable refuses what would panic later.
+func (l *Limiter) usable(ctx context.Context) error {
+	if l == nil || l.client == nil {
+		return &failure{spent: ErrNotSpent, cause: errNoLimiter}
+	}
+	if ctx == nil {
+		return &failure{spent: ErrNotSpent, cause: errNilContext}
+	}
+	if err := ctx.Err(); err != nil {
+		return &failure{spent: ErrNotSpent, cause: err}
+	}
+	return nil
+}
+
+// checked refuses a limit and a key that calls do not take.
+func (l *Limiter) checked(ctx context.Context, key string, limit Limit) error {
+	if err := l.usable(ctx); err != nil {
+		return err
+	}
+	if err := limit.Validate(); err != nil {
+		return err
+	}
+	if key == "" {
+		return refuse(ErrKey, "the key is empty")
+	}
+	return nil
+}
+
+// prepare checks the arguments and makes c the EVALSHA for them.
+func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit, cost int64) error {
+	if err := l.checked(ctx, key, limit); err != nil {
+		return err
+	}
+	if cost < 0 || cost > maxCost {
+		return refuse(ErrCost, fmt.Sprintf("%v: cost %d is outside 0 .. %d", limit, cost, int64(maxCost)))
+	}
+	c.script, c.free, c.n, c.keyPos = l.gcra, cost == 0, 8, 3
+	c.args[4] = limit.Amount
+	switch {
+	case limit.Algorithm == FixedWindow:
+		c.script, c.args[6] = l.window, "fixed"
+	case limit.Algorithm == SlidingWindow:
+		c.script, c.args[6] = l.window, "sliding"
+	case limit.Burst == 0:
+		c.args[6] = c.args[4] // the amount, without another allocation
+	default:
+		c.args[6] = limit.Burst
+	}
+	c.key = l.Key(key, limit)
+	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.sha1, 1, c.key
+	c.args[5], c.args[7] = int64(limit.Period), cost
+	if l.clock != nil {
+		now := l.clock()
+		if now.Before(time.Unix(0, 0)) || now.After(time.Unix(0, 1<<63-1)) {
+			return refuse(ErrClock, fmt.Sprintf("%v is outside 1970 .. 2262", now))
+		}
+		c.args[8], c.n = now.UnixNano(), 9
+	}
+	return nil
+}
+
+// ready makes c a new command of its arguments.
+func (c *call) ready(ctx context.Context, piped bool) {
+	c.Cmd = redis.NewCmd(ctx, c.args[:c.n]...)
+	c.SetFirstKeyPos(c.keyPos) // by which a cluster client finds the slot, a ring the shard
+	c.piped = piped
+	c.written, c.answered, c.given, c.refused, c.lost, c.failed = false, false, nil, nil, nil, nil
+}
+
+// byText makes c send the script's text, which loads it and runs it in one step, so that a
+// flush cannot come between.
+func (c *call) byText() { c.args[0], c.args[1] = "eval", c.script.text }
 
 // NoRetry keeps go-redis, whose MaxRetries is 3 by default, from sending the call
 // again after a lost reply: it may have been counted. One that costs nothing writes
 // nothing and may be repeated.
-func (c *call) NoRetry() bool { return c.cost != 0 }
+func (c *call) NoRetry() bool { return !c.free }
 
-// prepare checks the arguments and makes c the EVALSHA for them.
-func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit, cost int64) error {
-	if err := limit.Check(); err != nil {
-		return err
+// ping is what is sent in place of a call that was given up before it was sent.
+var ping = []any{"ping"}
+
+// Args is what go-redis writes. It is the one sign of whether anything was sent.
+func (c *call) Args() []any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gaveUp != nil && !c.written {
+		return ping
 	}
-	if cost < 0 || cost > maxCost {
-		return fmt.Errorf("%w: %v: cost %d is outside 0 .. %d", ErrCost, limit, cost, int64(maxCost))
-	}
-	c.script, c.cost, c.n = l.gcra, cost, 8
-	switch limit.Algorithm {
-	case FixedWindow:
-		c.script, c.args[6] = l.window, "fixed"
-	case SlidingWindow:
-		c.script, c.args[6] = l.window, "sliding"
-	default:
-		c.args[6] = limit.burst()
-	}
-	c.args[2], c.args[3], c.args[4], c.args[5], c.args[7] = 1, key, limit.Amount, int64(limit.Period), cost
-	if l.clock != nil {
-		now := l.clock()
-		if now.Before(time.Unix(0, 0)) || now.After(time.Unix(0, 1<<63-1)) {
-			return fmt.Errorf("%w: %v is outside 1970 .. 2262", ErrClock, now)
-		}
-		c.args[8], c.n = now.UnixNano(), 9
-	}
-	c.args[0], c.args[1] = "evalsha", c.script.SHA1
-	c.command(ctx)
-	return nil
+	c.written, c.refused = true, nil
+	return c.Cmd.Args()
 }
 
-// command makes c a new command of its arguments.
-func (c *call) command(ctx context.Context) {
-	c.Cmd = redis.NewCmd(ctx, c.args[:c.n]...)
-	c.SetFirstKeyPos(3) // by which a cluster client finds the slot, a ring the shard
-}
-
-// SetErr keeps a reply that is there: go-redis puts a lost connection's error on
-// every call of the pipeline, also on those whose reply came before.
+// SetErr keeps a reply that is there: go-redis puts a lost connection's error on every
+// call of a pipeline, also on those whose reply came before. It must not wait: on an
+// auto pipeline Err and Val wait for the batch, which waits for SetErr.
 func (c *call) SetErr(err error) {
-	if err == nil || c.Val() == nil {
-		c.Cmd.SetErr(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.answered = true
+		if c.piped {
+			c.given = c.Val()
+		}
+	} else if c.answered {
+		c.lost = err
+		return
+	} else {
+		c.note(err)
+	}
+	c.Cmd.SetErr(err)
+}
+
+// note remembers what a server said, and where it sends the call next.
+func (c *call) note(err error) {
+	var answer redis.Error
+	if !errors.As(err, &answer) {
+		return
+	}
+	c.refused = err
+	if _, ok := known(answer); ok {
+		c.written = false
+	}
+	if addr, ok := redis.IsMovedError(err); ok {
+		c.moved = addr
+	} else if addr, ok := redis.IsAskError(err); ok {
+		c.moved = addr
 	}
 }
 
-// notRun is true when the server answered that it lacks the script. HasErrorPrefix
-// allocates, so it is only asked about an error.
-func (c *call) notRun() bool {
-	return c.Err() != nil && redis.HasErrorPrefix(c.Err(), "NOSCRIPT")
+// giveUp ends the wait for the call. What was not sent by now never is.
+func (c *call) giveUp(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gaveUp = err
 }
 
-// eval sends each call again with the script's text, which loads it and runs it in
-// one step, so that a flush cannot come between. The calls share one pipeline, whose
-// error it returns.
-func (l *Limiter) eval(ctx context.Context, calls []*call) error {
-	pipe := l.client.Pipeline()
-	for _, c := range calls {
-		c.args[0], c.args[1] = "eval", c.script.text
-		c.command(ctx)
-		_ = pipe.Process(ctx, c) // it only queues
+// outcome is the reply, or the error that came in its place. sent is the error of the
+// command or pipeline that carried the call, which a hook may have kept from the call
+// itself.
+func (c *call) outcome(sent error) (any, error) {
+	if c.gaveUp == nil {
+		err, val := c.Err(), c.Val()
+		if err == nil && val == nil {
+			err = cmp.Or(c.lost, sent, errNoReply)
+		}
+		return val, err
 	}
-	_, err := pipe.Exec(ctx)
-	return err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.given != nil {
+		return c.given, nil
+	}
+	if c.refused != nil {
+		return nil, c.refused
+	}
+	return nil, c.gaveUp
 }
 
-// result decodes the reply. sent is the error of the command or pipeline that
-// carried the call, which a hook may have kept from the call itself.
-func (c *call) result(sent error) (Result, error) {
-	err := c.Err()
-	if err == nil && c.Val() == nil {
-		err = sent
+// settle keeps what came of one attempt. ctx is the caller's.
+func (l *Limiter) settle(ctx context.Context, c *call, sent error) {
+	reply, err := c.outcome(sent)
+	if err == nil {
+		c.reply = reply
+		return
 	}
+	c.failed = l.judge(ctx, c, err)
+}
+
+// judge says what an error means for the call.
+func (l *Limiter) judge(ctx context.Context, c *call, err error) *failure {
+	c.mu.Lock()
+	written, moved := c.written, c.moved
+	c.mu.Unlock()
+	f := &failure{spent: ErrMaybeSpent, cause: err, key: c.key}
+	if c.free || !written || isUnsent(err) {
+		f.spent = ErrNotSpent
+	}
+	var answer redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		f.kind, f.cause = ErrReply, errNil
+	case errors.As(err, &answer):
+		if what, ok := known(answer); ok {
+			f.spent, f.kind, f.again = ErrNotSpent, what.kind, what.again
+		}
+	default:
+		f.ended = ended(ctx)
+		_, bounded := ctx.Deadline()
+		// Without a deadline a host that does not answer is not waited for again.
+		f.again = isDial(err) && f.ended == nil && (bounded || !isTimeout(err))
+		if f.ended == nil && !isDial(err) && errors.Is(err, context.DeadlineExceeded) {
+			f.cause = errSlow
+		}
+		if cluster, ok := l.client.(interface{ ReloadState(context.Context) }); ok && (written || isDial(err)) {
+			cluster.ReloadState(ctx) // its master may have been replaced; this only starts it
+		}
+	}
+	f.again = f.again && c.gaveUp == nil // go-redis still has it
+	f.server = l.serverOf(c.key, moved, err)
+	return f
+}
+
+// ended is the context's error, also in the moment in which its deadline has passed and
+// its timer has not run.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// serverOf is the address of the server that an error came from, or empty. It asks what the
+// client remembers, and no server.
+func (l *Limiter) serverOf(key, moved string, err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Addr != nil {
+		return op.Addr.String()
+	}
+	_, isMoved := redis.IsMovedError(err)
+	if moved != "" && !isMoved {
+		return moved
+	}
+	var node *redis.Client
+	switch client := l.client.(type) {
+	case interface {
+		MasterForKey(context.Context, string) (*redis.Client, error)
+	}:
+		node, _ = client.MasterForKey(over, key)
+	case interface {
+		GetShardClientForKey(string) (*redis.Client, error)
+	}:
+		node, _ = client.GetShardClientForKey(key)
+	case interface{ Options() *redis.Options }:
+		return addressOf(client.Options())
+	}
+	if node == nil {
+		return ""
+	}
+	return addressOf(node.Options())
+}
+
+// addressOf is empty where go-redis has a name in place of an address: a failover client
+// does not tell which master it uses.
+func addressOf(options *redis.Options) string {
+	if options.Addr == "FailoverClient" {
+		return ""
+	}
+	return options.Addr
+}
+
+// result decodes the reply.
+func (l *Limiter) result(c *call, limit Limit) (Result, error) {
+	if c.failed != nil {
+		return Result{}, c.failed
+	}
+	result, err := decode(c.reply)
 	if err != nil {
-		return Result{}, typed(err)
+		return Result{}, l.unexpected(c, err)
 	}
-	return decode(c.Val())
+	result.Limit, result.Key = limit, c.key
+	return result, nil
+}
+
+// unexpected is the error of a reply that no script makes.
+func (l *Limiter) unexpected(c *call, err error) error {
+	f := &failure{spent: ErrMaybeSpent, cause: err, key: c.key, server: l.serverOf(c.key, c.moved, err)}
+	if c.free {
+		f.spent = ErrNotSpent
+	}
+	return f
 }

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ func startCluster(t *testing.T) ([]*redis.Client, *redis.ClusterClient) {
 func TestCluster(t *testing.T) {
 	nodes, cluster := startCluster(t)
 	limiter := newLimiter(t, cluster)
-	found, err := loader.Verify(t.Context(), cluster)
+	found, err := limiter.Verify(t.Context())
 	must(t, err)
 	if len(found) != 12 {
 		t.Errorf("%d answers of 3 masters for 4 scripts: %v", len(found), found)
@@ -99,7 +100,7 @@ func TestCluster(t *testing.T) {
 	// Keys in many slots, one at a time and in one batch, before and after a flush
 	// of one node.
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
-	at := limiter.WithClock(clockAt(0))
+	at := limiter.WithClock(t, clockAt(0))
 	calls := make([]loader.Call, 60)
 	for i := range calls {
 		calls[i] = loader.Call{Key: fmt.Sprint("k", i), Limit: limit, Cost: 1}
@@ -114,10 +115,9 @@ func TestCluster(t *testing.T) {
 			}
 		}
 		must(t, nodes[1].ScriptFlush(t.Context()).Err())
-		must(t, at.AllowEach(t.Context(), calls))
-		for _, call := range calls {
-			if call.Result.Remaining != 10-spent-1 {
-				t.Errorf("batch, %s: %d remaining, want %d", call.Key, call.Result.Remaining, 10-spent-1)
+		for i, got := range allowEach(t, at, calls) {
+			if got.Remaining != 10-spent-1 {
+				t.Errorf("batch, %s: %d remaining, want %d", calls[i].Key, got.Remaining, 10-spent-1)
 			}
 		}
 		must(t, nodes[2].ScriptFlush(t.Context()).Err())
@@ -136,7 +136,7 @@ func TestCluster(t *testing.T) {
 	all := append(slices.Clone(nodes), added)
 	until(t, "four nodes that know each other", knowEachOther(t, all))
 	key := "moved"
-	slot := cluster.ClusterKeySlot(t.Context(), key).Val()
+	slot := cluster.ClusterKeySlot(t.Context(), limiter.Key(key, limit)).Val()
 	owner := ownerOf(t, all, slot)
 	ownerID := nodeID(t, owner)
 
@@ -149,9 +149,9 @@ func TestCluster(t *testing.T) {
 	}
 	must(t, added.ScriptFlush(t.Context()).Err())
 	batch := []loader.Call{{Key: key, Limit: limit, Cost: 1}, {Key: "k0", Limit: limit}}
-	must(t, at.AllowEach(t.Context(), batch))
-	if batch[0].Result.Remaining != 8 || batch[1].Result.Remaining != 6 {
-		t.Errorf("by ASK in a batch: %+v, want 8 and 6 remaining", batch)
+	got := allowEach(t, at, batch)
+	if got[0].Remaining != 8 || got[1].Remaining != 6 {
+		t.Errorf("by ASK in a batch: %+v, want 8 and 6 remaining", got)
 	}
 	must(t, added.ScriptFlush(t.Context()).Err())
 
@@ -162,14 +162,14 @@ func TestCluster(t *testing.T) {
 	if got := allow(t, at, key, limit, 1); got.Remaining != 7 {
 		t.Errorf("on the added master: %+v, want 7 remaining", got)
 	}
-	if n := added.Exists(t.Context(), key).Val(); n != 1 {
+	if n := added.Exists(t.Context(), limiter.Key(key, limit)).Val(); n != 1 {
 		t.Error("the added master does not hold the key")
 	}
 	if loaded := added.ScriptExists(t.Context(), sha1Of(t, "gcra_v2")).Val(); !loaded[0] {
 		t.Error("the added master lacks the script after a call")
 	}
 	until(t, "the added master in Verify", func() bool {
-		found, err := loader.Verify(t.Context(), cluster)
+		found, err := limiter.Verify(t.Context())
 		must(t, err)
 		return len(found) == 16
 	})
@@ -200,7 +200,7 @@ func TestRing(t *testing.T) {
 	t.Cleanup(func() { ring.Close() })
 	limiter := newLimiter(t, ring)
 	for _, shard := range []*redis.Client{a, b} {
-		found, err := loader.Verify(t.Context(), shard)
+		found, err := newLimiter(t, shard).Verify(t.Context())
 		must(t, err)
 		for _, one := range found {
 			if !one.Loaded {
@@ -214,11 +214,10 @@ func TestRing(t *testing.T) {
 	for i := range calls {
 		calls[i] = loader.Call{Key: fmt.Sprint("k", i), Limit: limit, Cost: 2}
 	}
-	at := limiter.WithClock(clockAt(0))
-	must(t, at.AllowEach(t.Context(), calls))
-	for _, call := range calls {
-		if got := allow(t, at, call.Key, limit, 1); call.Result.Remaining != 8 || got.Remaining != 7 {
-			t.Errorf("%s: %d, then %d remaining, want 8, 7", call.Key, call.Result.Remaining, got.Remaining)
+	at := limiter.WithClock(t, clockAt(0))
+	for i, first := range allowEach(t, at, calls) {
+		if got := allow(t, at, calls[i].Key, limit, 1); first.Remaining != 8 || got.Remaining != 7 {
+			t.Errorf("%s: %d, then %d remaining, want 8, 7", calls[i].Key, first.Remaining, got.Remaining)
 		}
 	}
 	if a.DBSize(t.Context()).Val() == 0 || b.DBSize(t.Context()).Val() == 0 {
@@ -226,10 +225,29 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// New is content with a part of a cluster while another is busy, or down, but not when
-// a master answers that it will not load.
-func TestNewOnAPartOfACluster(t *testing.T) {
+// Load tells what a part of a cluster has while another is busy, will not load, or is
+// down, and names that one.
+func TestLoadOnAPartOfACluster(t *testing.T) {
 	nodes, cluster := startCluster(t)
+	limiter, err := loader.New(cluster)
+	must(t, err)
+	beside := func(what, prefix string) {
+		t.Helper()
+		address := nodes[1].Options().Addr
+		found, err := limiter.Load(t.Context())
+		if err == nil || !strings.Contains(err.Error(), address) || errors.Is(err, loader.ErrUnreached) ||
+			prefix != "" && !redis.HasErrorPrefix(err, prefix) {
+			t.Errorf("beside a master that %s: %v, want an error that names %s, and %s", what, err, address, prefix)
+		}
+		if len(found) != 8 {
+			t.Errorf("beside a master that %s: %v, want the 4 scripts of 2 others", what, found)
+		}
+		for _, one := range found {
+			if one.Server == address || !one.Loaded {
+				t.Errorf("beside a master that %s: %+v", what, one)
+			}
+		}
+	}
 	must(t, nodes[1].ConfigSet(t.Context(), "lua-time-limit", "10").Err())
 	looping := make(chan error, 1)
 	go func() {
@@ -241,20 +259,14 @@ func TestNewOnAPartOfACluster(t *testing.T) {
 	until(t, "the script being slow", func() bool {
 		return redis.HasErrorPrefix(nodes[1].Ping(t.Context()).Err(), "BUSY")
 	})
-	if _, err := loader.New(t.Context(), cluster); err != nil {
-		t.Errorf("beside a busy master: %v", err)
-	}
+	beside("is busy", "BUSY")
 	must(t, nodes[1].ScriptKill(t.Context()).Err())
 	if err := <-looping; err == nil {
 		t.Error("the loop ended by itself")
 	}
 
 	must(t, nodes[1].Do(t.Context(), "acl", "setuser", "default", "-script").Err())
-	if _, err := loader.New(t.Context(), cluster); !redis.HasErrorPrefix(err, "NOPERM") {
-		t.Errorf("beside a master that refuses: %v, want NOPERM", err)
-	}
+	beside("refuses", "NOPERM")
 	_ = nodes[1].ShutdownNoSave(t.Context()) // it answers by ending
-	if _, err := loader.New(t.Context(), cluster); err != nil {
-		t.Errorf("beside a master that is down: %v", err)
-	}
+	beside("is down", "")
 }

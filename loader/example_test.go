@@ -2,10 +2,10 @@ package loader_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 
@@ -19,7 +19,7 @@ func ExampleNew() {
 	defer client.Close()
 
 	ctx := context.Background()
-	limiter, err := loader.New(ctx, client) // any go-redis client, Cluster and Ring too
+	limiter, err := loader.New(client) // any go-redis client, Cluster and Ring too
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -75,40 +75,48 @@ func ExampleLimiter_AllowEach() {
 	address := loader.Limit{Amount: 1000, Period: time.Hour, Algorithm: loader.SlidingWindow}
 
 	calls := []loader.Call{
-		{Key: "user:42", Limit: user, Cost: 1},
-		{Key: "address:192.0.2.7", Limit: address, Cost: 1},
+		{Key: "42", Limit: user, Cost: 1},
+		{Key: "192.0.2.7", Limit: address, Cost: 1},
 	}
-	if err := limiter.AllowEach(context.Background(), calls); err != nil {
-		log.Fatal(err)
-	}
-	for _, call := range calls {
-		fmt.Println(call.Key, call.Result.Allowed)
+	for i, outcome := range limiter.AllowEach(context.Background(), calls...) {
+		if outcome.Err != nil {
+			log.Fatal(outcome.Err)
+		}
+		fmt.Println(calls[i].Key, outcome.Allowed)
 	}
 }
 
-func ExampleLimiter_WithClock() {
-	var limiter *loader.Limiter // from New
+func ExampleWithClock() {
+	var client *redis.Client
+	var now time.Time
+	limiter, err := loader.New(client, loader.WithClock(func() time.Time { return now }))
+	if err != nil {
+		log.Fatal(err)
+	}
 	limit := loader.Limit{Amount: 10, Period: time.Second}
 
-	recorded := []time.Time{time.Unix(1_780_000_000, 0), time.Unix(1_780_000_001, 0)}
-	for _, now := range recorded {
-		at := limiter.WithClock(func() time.Time { return now })
-		if _, err := at.Allow(context.Background(), "replay", limit); err != nil {
+	for _, now = range []time.Time{time.Unix(1_780_000_000, 0), time.Unix(1_780_000_001, 0)} {
+		if _, err := limiter.Allow(context.Background(), "replay", limit); err != nil {
 			log.Fatal(err)
 		}
 	}
 }
 
-// One setting moves all callers of the keys to version 2 together.
-func ExampleLimiter_WithV1() {
+// A call that surely spent nothing may be made again; of another one cannot tell.
+func ExampleLimiter_Allow_errors() {
 	var limiter *loader.Limiter // from New
+	limit := loader.Limit{Amount: 300, Period: time.Minute, Name: "login"}
 
-	if os.Getenv("LIMITS") == "v1" {
-		limiter = limiter.WithV1()
-	}
-	limit := loader.Limit{Amount: 300, Period: time.Minute, Burst: 60}
-	if _, err := limiter.Allow(context.Background(), "user:42", limit); err != nil {
-		log.Fatal(err)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	result, err := limiter.Allow(ctx, "user:42", limit)
+	switch {
+	case errors.Is(err, loader.ErrNotSpent):
+		fmt.Println("nothing was spent:", err)
+	case err != nil:
+		fmt.Println("one unit may have been spent:", err)
+	default:
+		fmt.Println(result.Limit.Quota(), result.Remaining, result.ResetAfterSeconds())
 	}
 }
 

@@ -1,10 +1,14 @@
 package loader
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/lua"
 )
@@ -26,15 +30,19 @@ func TestPinsAgree(t *testing.T) {
 }
 
 func TestAlteredPins(t *testing.T) {
-	good := []Script{gcraV1, gcraV2, windowV1, windowV2}
+	good, err := Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1, v2, last := good[0].SHA1, good[1].SHA1, good[len(good)-1].Name
 	for name, alter := range map[string]func(scripts []Script, sum *string){
 		"text":     func(scripts []Script, _ *string) { scripts[0].text += " " },
-		"literal":  func(scripts []Script, _ *string) { scripts[1].SHA1 = gcraV1.SHA1 },
-		"sum":      func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, gcraV2.SHA1, gcraV1.SHA1) },
-		"no line":  func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, "window_v2 ", "window_v0 ") },
+		"literal":  func(scripts []Script, _ *string) { scripts[1].SHA1 = v1 },
+		"sum":      func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, v2, v1) },
+		"no line":  func(_ []Script, sum *string) { *sum = strings.ReplaceAll(*sum, last+" ", "window_v0 ") },
 		"empty":    func(_ []Script, sum *string) { *sum = "" },
 		"textless": func(scripts []Script, _ *string) { scripts[0].text = "" },
-		"swapped":  func(scripts []Script, _ *string) { scripts[2].text, scripts[3].text = scripts[3].text, scripts[2].text },
+		"swapped":  func(scripts []Script, _ *string) { scripts[0].text, scripts[1].text = scripts[1].text, scripts[0].text },
 	} {
 		scripts, sum := append([]Script(nil), good...), lua.Sum
 		alter(scripts, &sum)
@@ -45,13 +53,19 @@ func TestAlteredPins(t *testing.T) {
 }
 
 func TestReleased(t *testing.T) {
-	scripts := []Script{gcraV1, windowV2}
-	sum := "# released: x\nwindow_v2 " + windowV2.SHA1 + " 0\n# candidates: y\ngcra_v1 " + gcraV1.SHA1 + " 0\n"
+	all, err := Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts := []Script{all[0], all[len(all)-1]}
+	sum := fmt.Sprintf("# released: x\n%s %s 0\n# candidates: y\n%s %s 0\n",
+		scripts[1].Name, scripts[1].SHA1, scripts[0].Name, scripts[0].SHA1)
 	if err := checkPins(scripts, sum); err != nil {
 		t.Fatal(err)
 	}
 	if scripts[0].Released || !scripts[1].Released {
-		t.Errorf("released: gcra_v1 %v, window_v2 %v, want false, true", scripts[0].Released, scripts[1].Released)
+		t.Errorf("released: %s %v, %s %v, want false, true",
+			scripts[0].Name, scripts[0].Released, scripts[1].Name, scripts[1].Released)
 	}
 }
 
@@ -61,34 +75,77 @@ type replied string
 func (e replied) Error() string { return string(e) }
 func (replied) RedisError()     {}
 
-func TestTyped(t *testing.T) {
-	for text, want := range map[string]error{
-		"BADARG gcra_v2: x":   ErrBadArg,
-		"BADSTATE gcra_v2: x": ErrBadState,
-		"WRONGTYPE Operation against a key holding the wrong kind of value":                                    ErrBadState,
-		"READONLY You can't write against a read only replica.":                                                ErrReadOnly,
-		"@user_script: 132: -READONLY You can't write against a read only replica. ":                           ErrReadOnly, // 6.0
-		"OOM command not allowed when used memory > 'maxmemory'.":                                              ErrOutOfMemory,
-		"@user_script: 132: -OOM command not allowed when used memory > 'maxmemory'. ":                         ErrOutOfMemory,
-		"@user_script:132: WRONGTYPE is not the first word":                                                    nil,
-		"ERR BADARG is not the first word":                                                                     nil,
-		"ERR Error running script (call to f_0): @user_script:132: @user_script: 132: -READONLY not handed on": nil,
+// sorted judges an error of a call that was written.
+func sorted(err error) error {
+	limiter, newErr := New(redis.NewClient(&redis.Options{Addr: "server.invalid:1"}))
+	if newErr != nil {
+		return newErr
+	}
+	return limiter.judge(context.Background(), &call{key: "rl:{secret}", written: true}, err)
+}
+
+func TestReplies(t *testing.T) {
+	for _, test := range []struct {
+		text  string
+		kind  error // nil: none
+		spent error
+	}{
+		{"BADARG gcra_v2: x", ErrBadArg, ErrNotSpent},
+		{"BADSTATE gcra_v2: x", ErrBadState, ErrNotSpent},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", ErrBadState, ErrNotSpent},
+		{"READONLY You can't write against a read only replica.", ErrReadOnly, ErrNotSpent},
+		{"@user_script: 132: -READONLY You can't write against a read only replica. ", ErrReadOnly, ErrNotSpent}, // 6.0
+		{"OOM command not allowed when used memory > 'maxmemory'.", ErrOutOfMemory, ErrNotSpent},
+		{"@user_script: 132: -OOM command not allowed when used memory > 'maxmemory'. ", ErrOutOfMemory, ErrNotSpent},
+		{"NOSCRIPT No matching script. Please use EVAL.", nil, ErrNotSpent},
+		{"LOADING Redis is loading the dataset in memory", nil, ErrNotSpent},
+		{"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", nil, ErrNotSpent},
+		{"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", nil, ErrNotSpent},
+		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.", nil, ErrNotSpent},
+		{"NOREPLICAS Not enough good replicas to write.", nil, ErrNotSpent},
+		{"NOAUTH Authentication required.", nil, ErrNotSpent},
+		{"NOPERM User app has no permissions to run the 'evalsha' command", nil, ErrNotSpent},
+		{"WRONGPASS invalid username-password pair or user is disabled.", nil, ErrNotSpent},
+		{"ERR max number of clients reached", nil, ErrNotSpent},
+		{"ERR unknown command 'evalsha', with args beginning with: 'a' '1' 'rl:{secret}' ", nil, ErrNotSpent},
+		{"CLUSTERDOWN Hash slot not served", nil, ErrNotSpent},
+		{"TRYAGAIN Multiple keys request during rehashing of slot", nil, ErrNotSpent},
+		{"CROSSSLOT Keys in request don't hash to the same slot", nil, ErrNotSpent},
+		{"MOVED 5 127.0.0.1:7000", nil, ErrNotSpent},
+		{"ASK 5 127.0.0.1:7000", nil, ErrNotSpent},
+		{"ERR Error running script (call to f_0): @user_script:1: Script killed by user with SCRIPT KILL...", nil, ErrNotSpent},
+		{"@user_script:132: WRONGTYPE is not the first word", nil, ErrMaybeSpent},
+		{"ERR BADARG is not the first word", nil, ErrMaybeSpent},
+		{"ERR Error running script (call to f_0): @user_script:132: @user_script: 132: -READONLY not handed on", nil, ErrMaybeSpent},
+		{"ERR something about rl:{secret}", nil, ErrMaybeSpent},
+		{"UNKILLABLE Sorry the script already executed write commands against the dataset.", nil, ErrMaybeSpent},
 	} {
-		err := typed(replied(text))
-		known := false
+		err := sorted(replied(test.text))
+		checkSpent(t, test.text, err, test.spent)
 		for _, sentinel := range []error{ErrBadArg, ErrBadState, ErrReadOnly, ErrOutOfMemory, ErrReply} {
-			is := errors.Is(err, sentinel)
-			known = known || is
-			if is != (sentinel == want) {
-				t.Errorf("%q is %v: %v", text, sentinel, is)
+			if is := errors.Is(err, sentinel); is != (sentinel == test.kind) {
+				t.Errorf("%q is %v: %v", test.text, sentinel, is)
 			}
 		}
-		if known != (want != nil) || !errors.Is(err, replied(text)) {
-			t.Errorf("%q became %v", text, err)
+		if !errors.Is(err, replied(test.text)) {
+			t.Errorf("%q became %v", test.text, err)
+		}
+		if text := err.Error(); !strings.HasPrefix(text, "tatami: ") || strings.Contains(text, "secret") ||
+			!strings.Contains(text, "server.invalid:1") {
+			t.Errorf("%q: the text is %q", test.text, text)
 		}
 	}
-	if err := typed(errors.New("BADARG of no server")); errors.Is(err, ErrBadArg) {
+	if err := sorted(errors.New("BADARG of no server")); errors.Is(err, ErrBadArg) || !errors.Is(err, ErrMaybeSpent) {
 		t.Errorf("%v", err)
+	}
+}
+
+// checkSpent holds an error against the promise that it is one of the two, and which.
+func checkSpent(t *testing.T, what string, err, want error) {
+	t.Helper()
+	not, maybe := errors.Is(err, ErrNotSpent), errors.Is(err, ErrMaybeSpent)
+	if not == maybe || not != (want == ErrNotSpent) {
+		t.Errorf("%s: %v is ErrNotSpent %v, ErrMaybeSpent %v", what, err, not, maybe)
 	}
 }
 
@@ -151,6 +208,9 @@ func TestRetryAfterSeconds(t *testing.T) {
 		seconds, ok := Result{RetryAfter: test.retry}.RetryAfterSeconds()
 		if seconds != test.seconds || ok != test.ok {
 			t.Errorf("%v: %d, %v, want %d, %v", test.retry, seconds, ok, test.seconds, test.ok)
+		}
+		if reset := (Result{ResetAfter: max(0, test.retry)}).ResetAfterSeconds(); reset != test.seconds {
+			t.Errorf("reset %v: %d, want %d", test.retry, reset, test.seconds)
 		}
 	}
 }

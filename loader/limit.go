@@ -1,13 +1,10 @@
 package loader
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"time"
 )
-
-// ErrLimit means that a limit is out of range; nothing was sent.
-var ErrLimit = errors.New("bad limit")
 
 // Algorithm names how a limit is kept. The empty name is GCRA.
 type Algorithm string
@@ -40,7 +37,7 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 	case GCRA, TokenBucket, LeakyBucket, FixedWindow, SlidingWindow:
 		return a, nil
 	}
-	return "", fmt.Errorf("%w: algorithm %q is unknown; use %s", ErrLimit, name, algorithmNames)
+	return "", refuse(ErrLimit, fmt.Sprintf("algorithm %q is unknown; use %s", name, algorithmNames))
 }
 
 // Limit is so many units a period. Its zero value is no limit that can be used:
@@ -49,7 +46,7 @@ type Limit struct {
 	// Amount is the units a period: 1 to the nanoseconds in Period for GCRA, 1 to
 	// 65535 for a window.
 	Amount int64
-	// Period is 1 ns to 2^52 ns (52 days).
+	// Period is 1 ms to 2^52 ns (52 days).
 	Period time.Duration
 	// Burst is the units that a rested key may spend at once: at least 1, and
 	// Interval times Burst at most 2^52 ns. After them it gains one each interval, so
@@ -58,24 +55,31 @@ type Limit struct {
 	Burst int64
 	// Algorithm is GCRA when left out.
 	Algorithm Algorithm
+	// Name keeps limits of one key apart: it is a part of the Redis key. It may be
+	// empty; otherwise it is a letter and then letters, digits, '_', '-' and '.', all
+	// ASCII. Two limits of GCRA without a name share a state, never admit too much, and
+	// hold each other up. Windows of different periods never share one.
+	Name string
 }
 
 const (
+	minPeriod       = time.Millisecond
 	maxNS           = 1 << 52 // of a period, and of burst times interval
 	maxCost         = 1 << 52
 	maxWindowAmount = 65535 // a window's counts have 16 bits
 )
 
-// String is like "limit 300 per 1m0s burst 60 gcra".
+// String is like "limit login 300 per 1m0s burst 60 gcra".
 func (l Limit) String() string {
-	name := l.Algorithm
-	if name == "" {
-		name = GCRA
+	text := "limit "
+	if l.Name != "" {
+		text += l.Name + " "
 	}
+	text += fmt.Sprintf("%d per %v ", l.Amount, l.Period)
 	if l.Burst != 0 {
-		return fmt.Sprintf("limit %d per %v burst %d %s", l.Amount, l.Period, l.Burst, name)
+		text += fmt.Sprintf("burst %d ", l.Burst)
 	}
-	return fmt.Sprintf("limit %d per %v %s", l.Amount, l.Period, name)
+	return text + string(cmp.Or(l.Algorithm, GCRA))
 }
 
 // Interval is the time in which GCRA gives back one unit: Period / Amount, rounded
@@ -87,16 +91,33 @@ func (l Limit) Interval() time.Duration {
 	return (l.Period-1)/time.Duration(l.Amount) + 1
 }
 
-// Check returns nil when the scripts take the limit. Otherwise the error is an
-// ErrLimit that names the limit, the field, its bound and the way out. Every call
-// checks its limit before it sends anything.
-func (l Limit) Check() error {
-	window := l.Algorithm == FixedWindow || l.Algorithm == SlidingWindow
-	if _, err := ParseAlgorithm(string(l.Algorithm)); err != nil {
+// Quota is the units that a rested key may spend at once: Burst, or the Amount when that
+// is left out, as a window's always is. Result.Remaining is never above it.
+func (l Limit) Quota() int64 {
+	if l.Burst == 0 {
+		return l.Amount
+	}
+	return l.Burst
+}
+
+// Validate returns nil when calls take the limit. Otherwise the error is an ErrLimit
+// that names the limit, the field, its bound and the way out. Every call validates its
+// limit before it sends anything.
+func (l Limit) Validate() error {
+	switch l.Algorithm {
+	case "", GCRA, TokenBucket, LeakyBucket, FixedWindow, SlidingWindow:
+	default:
 		return l.refuse("algorithm %q is unknown; use %s", string(l.Algorithm), algorithmNames)
 	}
+	if !isName(l.Name) {
+		return l.refuse("name %q is not a letter and then letters, digits, '_', '-' and '.'", l.Name)
+	}
 	if l.Period < 1 {
-		return l.refuse("period %v is below 1ns; set a period", l.Period)
+		return l.refuse("period %v is below %v; set a period", l.Period, minPeriod)
+	}
+	if l.Period < minPeriod {
+		return l.refuse("period %v is below %v; were %d seconds meant? Write %d * time.Second",
+			l.Period, minPeriod, int64(l.Period), int64(l.Period))
 	}
 	if l.Period > maxNS {
 		return l.refuse("period %v exceeds 2^52 ns (%v); use a shorter period and a smaller amount",
@@ -105,7 +126,7 @@ func (l Limit) Check() error {
 	if l.Amount < 1 {
 		return l.refuse("amount %d is below 1; to admit nothing, do not call", l.Amount)
 	}
-	if window {
+	if l.isWindow() {
 		if l.Amount > maxWindowAmount {
 			return l.refuse("amount %d exceeds %d; use gcra", l.Amount, maxWindowAmount)
 		}
@@ -122,7 +143,7 @@ func (l Limit) Check() error {
 		return l.refuse("burst %d is negative; leave it out to use the amount", l.Burst)
 	}
 	// burst <= 2^52 / interval says burst * interval <= 2^52, and cannot overflow.
-	if ceiling := maxNS / int64(l.Interval()); l.burst() > ceiling {
+	if ceiling := maxNS / int64(l.Interval()); l.Quota() > ceiling {
 		if l.Burst == 0 {
 			return l.refuse("burst is left out, so it is the amount, %d, and exceeds %d, 2^52 ns / %d ns; set a smaller burst",
 				l.Amount, ceiling, int64(l.Interval()))
@@ -134,12 +155,19 @@ func (l Limit) Check() error {
 }
 
 func (l Limit) refuse(format string, args ...any) error {
-	return fmt.Errorf("%w: %v: %s", ErrLimit, l, fmt.Sprintf(format, args...))
+	return refuse(ErrLimit, l.String()+": "+fmt.Sprintf(format, args...))
 }
 
-func (l Limit) burst() int64 {
-	if l.Burst == 0 {
-		return l.Amount
+func (l Limit) isWindow() bool { return l.Algorithm == FixedWindow || l.Algorithm == SlidingWindow }
+
+// isName is true of what can stand as a Name: it looks like no period, and has none of
+// the key's separators.
+func isName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (i == 0 || !('0' <= c && c <= '9' || c == '_' || c == '-' || c == '.')) {
+			return false
+		}
 	}
-	return l.Burst
+	return true
 }

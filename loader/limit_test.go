@@ -13,61 +13,87 @@ import (
 
 const longest = 1 << 52 * time.Nanosecond
 
-func TestLimitCheck(t *testing.T) {
+func TestLimitValidate(t *testing.T) {
 	for _, test := range []struct {
 		limit loader.Limit
 		want  string // empty: the limit is good
 	}{
 		{loader.Limit{Amount: 300, Period: time.Minute}, ""},
 		{loader.Limit{Amount: 300, Period: time.Minute, Burst: 60}, ""},
-		{loader.Limit{Amount: 1, Period: 1}, ""},
-		{loader.Limit{Amount: 1, Period: 1, Burst: 1 << 52}, ""},
+		{loader.Limit{Amount: 1, Period: time.Millisecond}, ""},
+		{loader.Limit{Amount: 1e6, Period: time.Millisecond, Burst: 1 << 52}, ""},
+		{loader.Limit{Amount: 1, Period: time.Minute, Name: "a"}, ""},
+		{loader.Limit{Amount: 1, Period: time.Minute, Name: "Log-in_2.b", Algorithm: loader.FixedWindow}, ""},
 		{loader.Limit{Amount: 1, Period: longest}, ""},
 		{loader.Limit{Amount: 1 << 52, Period: longest}, ""},
 		{loader.Limit{Amount: 2_000_000, Period: time.Second, Algorithm: loader.TokenBucket}, ""},
 		{loader.Limit{Amount: 65535, Period: longest, Algorithm: loader.FixedWindow}, ""},
-		{loader.Limit{Amount: 65535, Period: 1, Algorithm: loader.SlidingWindow}, ""},
+		{loader.Limit{Amount: 65535, Period: time.Millisecond, Algorithm: loader.SlidingWindow}, ""},
 
 		{loader.Limit{Amount: 100000, Period: time.Minute, Algorithm: loader.SlidingWindow},
-			"bad limit: limit 100000 per 1m0s sliding_window: amount 100000 exceeds 65535; use gcra"},
+			"tatami: bad limit: limit 100000 per 1m0s sliding_window: amount 100000 exceeds 65535; use gcra"},
 		{loader.Limit{Amount: 65536, Period: time.Minute, Algorithm: loader.FixedWindow},
-			"bad limit: limit 65536 per 1m0s fixed_window: amount 65536 exceeds 65535; use gcra"},
+			"tatami: bad limit: limit 65536 per 1m0s fixed_window: amount 65536 exceeds 65535; use gcra"},
 		{loader.Limit{Amount: 10, Period: time.Second, Burst: 20, Algorithm: loader.FixedWindow},
-			"bad limit: limit 10 per 1s burst 20 fixed_window: burst 20 is set, but a window has none; leave it out or use gcra"},
+			"tatami: bad limit: limit 10 per 1s burst 20 fixed_window: burst 20 is set, but a window has none; leave it out or use gcra"},
 		{loader.Limit{Amount: 10, Period: time.Second, Burst: -1, Algorithm: loader.SlidingWindow},
-			"bad limit: limit 10 per 1s burst -1 sliding_window: burst -1 is set, but a window has none; leave it out or use gcra"},
+			"tatami: bad limit: limit 10 per 1s burst -1 sliding_window: burst -1 is set, but a window has none; leave it out or use gcra"},
 		{loader.Limit{Period: time.Second},
-			"bad limit: limit 0 per 1s gcra: amount 0 is below 1; to admit nothing, do not call"},
+			"tatami: bad limit: limit 0 per 1s gcra: amount 0 is below 1; to admit nothing, do not call"},
 		{loader.Limit{Amount: -1, Period: time.Second, Algorithm: loader.FixedWindow},
-			"bad limit: limit -1 per 1s fixed_window: amount -1 is below 1; to admit nothing, do not call"},
+			"tatami: bad limit: limit -1 per 1s fixed_window: amount -1 is below 1; to admit nothing, do not call"},
 		{loader.Limit{Amount: 1},
-			"bad limit: limit 1 per 0s gcra: period 0s is below 1ns; set a period"},
+			"tatami: bad limit: limit 1 per 0s gcra: period 0s is below 1ms; set a period"},
 		{loader.Limit{Amount: 1, Period: -time.Second},
-			"bad limit: limit 1 per -1s gcra: period -1s is below 1ns; set a period"},
+			"tatami: bad limit: limit 1 per -1s gcra: period -1s is below 1ms; set a period"},
 		{loader.Limit{Amount: 1, Period: longest + 1, Algorithm: loader.FixedWindow},
-			"bad limit: limit 1 per 1250h59m59.627370497s fixed_window: period 1250h59m59.627370497s exceeds 2^52 ns (1250h59m59.627370496s); use a shorter period and a smaller amount"},
-		{loader.Limit{Amount: 11, Period: 10},
-			"bad limit: limit 11 per 10ns gcra: amount 11 exceeds 10, one a nanosecond; count in larger units"},
+			"tatami: bad limit: limit 1 per 1250h59m59.627370497s fixed_window: period 1250h59m59.627370497s exceeds 2^52 ns (1250h59m59.627370496s); use a shorter period and a smaller amount"},
+		{loader.Limit{Amount: 50, Period: 60},
+			"tatami: bad limit: limit 50 per 60ns gcra: period 60ns is below 1ms; were 60 seconds meant? Write 60 * time.Second"},
+		{loader.Limit{Amount: 1, Period: time.Millisecond - 1, Algorithm: loader.SlidingWindow},
+			"tatami: bad limit: limit 1 per 999.999µs sliding_window: period 999.999µs is below 1ms; were 999999 seconds meant? Write 999999 * time.Second"},
+		{loader.Limit{},
+			"tatami: bad limit: limit 0 per 0s gcra: period 0s is below 1ms; set a period"},
+		{loader.Limit{Amount: 1e6 + 1, Period: time.Millisecond},
+			"tatami: bad limit: limit 1000001 per 1ms gcra: amount 1000001 exceeds 1000000, one a nanosecond; count in larger units"},
+		{loader.Limit{Amount: 1, Period: time.Minute, Name: "60"},
+			`tatami: bad limit: limit 60 1 per 1m0s gcra: name "60" is not a letter and then letters, digits, '_', '-' and '.'`},
+		{loader.Limit{Amount: 1, Period: time.Minute, Name: "a:b"},
+			`tatami: bad limit: limit a:b 1 per 1m0s gcra: name "a:b" is not a letter and then letters, digits, '_', '-' and '.'`},
 		{loader.Limit{Amount: 1, Period: time.Second, Burst: -1},
-			"bad limit: limit 1 per 1s burst -1 gcra: burst -1 is negative; leave it out to use the amount"},
+			"tatami: bad limit: limit 1 per 1s burst -1 gcra: burst -1 is negative; leave it out to use the amount"},
 		{loader.Limit{Amount: 1, Period: longest, Burst: 2},
-			"bad limit: limit 1 per 1250h59m59.627370496s burst 2 gcra: burst 2 exceeds 1, 2^52 ns / 4503599627370496 ns; use a smaller burst"},
-		{loader.Limit{Amount: 1, Period: 1, Burst: 1<<52 + 1},
-			"bad limit: limit 1 per 1ns burst 4503599627370497 gcra: burst 4503599627370497 exceeds 4503599627370496, 2^52 ns / 1 ns; use a smaller burst"},
+			"tatami: bad limit: limit 1 per 1250h59m59.627370496s burst 2 gcra: burst 2 exceeds 1, 2^52 ns / 4503599627370496 ns; use a smaller burst"},
+		{loader.Limit{Amount: 1e6, Period: time.Millisecond, Burst: 1<<52 + 1},
+			"tatami: bad limit: limit 1000000 per 1ms burst 4503599627370497 gcra: burst 4503599627370497 exceeds 4503599627370496, 2^52 ns / 1 ns; use a smaller burst"},
 		{loader.Limit{Amount: 3, Period: longest, Burst: math.MaxInt64},
-			"bad limit: limit 3 per 1250h59m59.627370496s burst 9223372036854775807 gcra: burst 9223372036854775807 exceeds 2, 2^52 ns / 1501199875790166 ns; use a smaller burst"},
+			"tatami: bad limit: limit 3 per 1250h59m59.627370496s burst 9223372036854775807 gcra: burst 9223372036854775807 exceeds 2, 2^52 ns / 1501199875790166 ns; use a smaller burst"},
 		// 3 intervals of 2^52 / 3, rounded up, are 2 ns more than 2^52.
 		{loader.Limit{Amount: 3, Period: longest},
-			"bad limit: limit 3 per 1250h59m59.627370496s gcra: burst is left out, so it is the amount, 3, and exceeds 2, 2^52 ns / 1501199875790166 ns; set a smaller burst"},
+			"tatami: bad limit: limit 3 per 1250h59m59.627370496s gcra: burst is left out, so it is the amount, 3, and exceeds 2, 2^52 ns / 1501199875790166 ns; set a smaller burst"},
 		{loader.Limit{Amount: 1, Period: time.Second, Algorithm: "tocken_bucket"},
-			`bad limit: limit 1 per 1s tocken_bucket: algorithm "tocken_bucket" is unknown; use gcra, token_bucket, leaky_bucket, fixed_window or sliding_window`},
+			`tatami: bad limit: limit 1 per 1s tocken_bucket: algorithm "tocken_bucket" is unknown; use gcra, token_bucket, leaky_bucket, fixed_window or sliding_window`},
 	} {
-		err := test.limit.Check()
+		err := test.limit.Validate()
 		switch {
 		case test.want == "" && err != nil:
 			t.Errorf("%v: %v, want it good", test.limit, err)
 		case test.want != "" && (!errors.Is(err, loader.ErrLimit) || err.Error() != test.want):
 			t.Errorf("got  %v\nwant %v", err, test.want)
+		}
+	}
+}
+
+// No Name looks like a period or has a separator of the key.
+func TestNames(t *testing.T) {
+	for c := range 256 {
+		for _, name := range []string{string([]byte{byte(c)}), "a" + string([]byte{byte(c)})} {
+			letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+			good := letter || len(name) == 2 && ('0' <= c && c <= '9' || c == '_' || c == '-' || c == '.')
+			err := loader.Limit{Amount: 1, Period: time.Second, Name: name}.Validate()
+			if (err == nil) != good {
+				t.Errorf("%q: %v, want it good %v", name, err, good)
+			}
 		}
 	}
 }
@@ -109,7 +135,7 @@ func TestBurstAndAmount(t *testing.T) {
 	} {
 		key, passed := strconv.Itoa(i), int64(0)
 		for at := time.Duration(0); at <= test.limit.Period; at += test.limit.Interval() {
-			clocked := limiter.WithClock(clockAt(at.Nanoseconds()))
+			clocked := limiter.WithClock(t, clockAt(at.Nanoseconds()))
 			for allow(t, clocked, key, test.limit, 1).Allowed {
 				passed++
 			}

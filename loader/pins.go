@@ -3,7 +3,6 @@ package loader
 import (
 	"crypto/sha1"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,13 +10,9 @@ import (
 	"github.com/tatami-rate/tatami/lua"
 )
 
-// ErrPin means that a script's SHA1 differs between this package's source, the
-// script's text, lua.sum and the server: something has been altered.
-var ErrPin = errors.New("SHA1 differs from the pinned one")
-
 // Script is one of the scripts, as it is pinned here.
 type Script struct {
-	// Name ends in the script's version, as in "gcra_v1".
+	// Name is its kind and its version, as in "gcra_v1".
 	Name string
 	// SHA1 is 40 lower-case hex digits, which EVALSHA takes.
 	SHA1 string
@@ -30,21 +25,62 @@ type Script struct {
 	text string
 }
 
+// pinned is every script; defaults are the names that a limiter calls unless WithScripts
+// names another of their kind.
 var (
-	gcraV1   = Script{Name: "gcra_v1", SHA1: "4cd9fbccce4edefa0d41ca872e582e78095ca309", Bound: 256, text: lua.GCRAV1}
-	gcraV2   = Script{Name: "gcra_v2", SHA1: "29dffebdd879edd9dbc880d0ff804e35815a0b99", text: lua.GCRAV2}
-	windowV1 = Script{Name: "window_v1", SHA1: "695a7ff96ed285ae75c01b2a669d37b4c1da1b7f", text: lua.WindowV1}
-	windowV2 = Script{Name: "window_v2", SHA1: "82a32a5dc90df756ff6b2bfb8c0cc3c5953a3087", text: lua.WindowV2}
+	pinned = []Script{
+		{Name: "gcra_v1", SHA1: "4cd9fbccce4edefa0d41ca872e582e78095ca309", Bound: 256, text: lua.GCRAV1},
+		{Name: "gcra_v2", SHA1: "29dffebdd879edd9dbc880d0ff804e35815a0b99", text: lua.GCRAV2},
+		{Name: "window_v1", SHA1: "695a7ff96ed285ae75c01b2a669d37b4c1da1b7f", text: lua.WindowV1},
+		{Name: "window_v2", SHA1: "82a32a5dc90df756ff6b2bfb8c0cc3c5953a3087", text: lua.WindowV2},
+	}
+	defaults = []string{"gcra_v2", "window_v2"}
 )
+
+// kind is the name without the version.
+func (s Script) kind() string {
+	kind, _, _ := strings.Cut(s.Name, "_v")
+	return kind
+}
 
 // Scripts returns the pinned scripts. The error is an ErrPin when a pin, a text and
 // lua.sum do not agree.
 func Scripts() ([]Script, error) {
-	scripts := []Script{gcraV1, gcraV2, windowV1, windowV2}
+	scripts := append([]Script(nil), pinned...)
 	if err := checkPins(scripts, lua.Sum); err != nil {
 		return nil, err
 	}
 	return scripts, nil
+}
+
+// choose returns the default scripts by kind, and in place of them those that are named.
+func choose(names []string) (map[string]Script, error) {
+	scripts, err := Scripts()
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]Script{}
+	var known []string
+	for _, script := range scripts {
+		byName[script.Name] = script
+		known = append(known, script.Name)
+	}
+	chosen := map[string]Script{}
+	for _, name := range defaults {
+		chosen[byName[name].kind()] = byName[name]
+	}
+	named := map[string]string{}
+	for _, name := range names {
+		script, ok := byName[name]
+		if !ok {
+			return nil, fmt.Errorf("tatami: no script is named %q; there are %s", name, strings.Join(known, ", "))
+		}
+		if other, twice := named[script.kind()]; twice {
+			return nil, fmt.Errorf("tatami: %s and %s are of one kind; name one of them", other, name)
+		}
+		named[script.kind()], chosen[script.kind()] = name, script
+	}
+	return chosen, nil
 }
 
 // checkPins holds each script's SHA1 against its text and against its line in sum,

@@ -139,7 +139,7 @@ func isCommand(command []byte, name string) bool {
 
 // through returns a limiter whose client, with go-redis's own retries as they are
 // by default, goes through a proxy to the server of direct.
-func through(t *testing.T) (direct *redis.Client, limiter *loader.Limiter, p *proxy, client *redis.Client) {
+func through(t *testing.T) (direct *redis.Client, limiter testLimiter, p *proxy, client *redis.Client) {
 	t.Helper()
 	direct, _ = start(t)
 	p = startProxy(t, direct.Options().Addr)
@@ -155,7 +155,7 @@ func through(t *testing.T) (direct *redis.Client, limiter *loader.Limiter, p *pr
 func TestLostReply(t *testing.T) {
 	direct, limiter, p, client := through(t)
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
-	at := limiter.WithClock(clockAt(0))
+	at := limiter.WithClock(t, clockAt(0))
 	check := func(key string, wantSent int, wantRemaining int64) {
 		t.Helper()
 		if sent, _ := stats(t, direct, "evalsha"); sent != wantSent {
@@ -188,12 +188,12 @@ func TestLostReply(t *testing.T) {
 	for i := range calls {
 		calls[i] = loader.Call{Key: "batch", Limit: limit, Cost: 1}
 	}
-	if err := at.AllowEach(t.Context(), calls); !errors.Is(err, io.EOF) {
-		t.Errorf("batch: %v, want io.EOF", err)
-	}
-	for i, call := range calls {
-		if answered := i < 2; call.Result.Allowed != answered || (call.Err == nil) != answered {
-			t.Errorf("batch, call %d: %+v, %v", i, call.Result, call.Err)
+	for i, got := range at.AllowEach(t.Context(), calls...) {
+		if answered := i < 2; got.Allowed != answered || (got.Err == nil) != answered {
+			t.Errorf("batch, call %d: %+v, %v", i, got.Result, got.Err)
+		}
+		if i >= 2 && (!errors.Is(got.Err, io.EOF) || !errors.Is(got.Err, loader.ErrMaybeSpent)) {
+			t.Errorf("batch, call %d: %v, want io.EOF, and an ErrMaybeSpent", i, got.Err)
 		}
 	}
 	check("batch", 3, 7)
@@ -205,19 +205,26 @@ func TestLostReply(t *testing.T) {
 	}
 	check("peek", 3, 10)
 
-	p.loseAll("del")
-	if err := at.Reset(t.Context(), "single"); !errors.Is(err, io.EOF) {
+	p.loseAll("eval")
+	if err := at.Reset(t.Context(), "single", limit); !errors.Is(err, io.EOF) {
 		t.Errorf("reset: %v, want io.EOF", err)
 	}
-	if sent, _ := stats(t, direct, "del"); sent != 1 {
+	if sent, _ := stats(t, direct, "eval"); sent != 1 {
 		t.Errorf("reset: sent %d times, want once", sent)
+	}
+	p.loseAll("del")
+	if err := at.Delete(t.Context(), "other", limit); !errors.Is(err, io.EOF) || !errors.Is(err, loader.ErrMaybeSpent) {
+		t.Errorf("delete: %v, want io.EOF, and an ErrMaybeSpent", err)
+	}
+	if sent, _ := stats(t, direct, "del"); sent != 2 { // one of them from the script of Reset
+		t.Errorf("delete: sent %d times with that of the reset, want 2", sent)
 	}
 	check("single", 0, 10)
 
 	// What go-redis does to a command that does not forbid it: it is sent again, and
 	// counts twice, which admits less and never more.
 	p.lose(1)
-	reply, err := client.EvalSha(t.Context(), sha1Of(t, "gcra_v2"), []string{"plain"},
+	reply, err := client.EvalSha(t.Context(), sha1Of(t, "gcra_v2"), []string{at.Key("plain", limit)},
 		10, int64(time.Hour), 10, 1, clockAt(0)().UnixNano()).Int64Slice()
 	if err != nil || reply[1] != 8 {
 		t.Errorf("plain: %v, %v, want 8 remaining", reply, err)
@@ -230,7 +237,7 @@ func TestLostReply(t *testing.T) {
 func TestLostReplyAfterLoad(t *testing.T) {
 	direct, limiter, p, _ := through(t)
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
-	at := limiter.WithClock(clockAt(0))
+	at := limiter.WithClock(t, clockAt(0))
 	must(t, direct.ScriptFlush(t.Context()).Err())
 	must(t, direct.ConfigResetStat(t.Context()).Err())
 	p.loseAll("eval")
@@ -270,10 +277,9 @@ func TestUnexpectedReplies(t *testing.T) {
 			t.Errorf("%q: %+v, %v, want an ErrReply", reply, got, err)
 		}
 		calls := []loader.Call{{Key: "k", Limit: limit, Cost: 1}, {Key: "k", Limit: limit, Cost: 1}}
-		_ = limiter.AllowEach(t.Context(), calls)
-		for _, call := range calls {
-			if call.Result != (loader.Result{}) || !errors.Is(call.Err, loader.ErrReply) {
-				t.Errorf("batch, %q: %+v, %v, want an ErrReply", reply, call.Result, call.Err)
+		for _, got := range limiter.AllowEach(t.Context(), calls...) {
+			if got.Result != (loader.Result{}) || !errors.Is(got.Err, loader.ErrReply) || !errors.Is(got.Err, loader.ErrMaybeSpent) {
+				t.Errorf("batch, %q: %+v, %v, want an ErrReply", reply, got.Result, got.Err)
 			}
 		}
 	}
@@ -290,8 +296,11 @@ func TestServerAnswersAnotherSHA1(t *testing.T) {
 		}
 		return reply
 	})
-	limiter, err := loader.New(t.Context(), client)
-	if limiter != nil || !errors.Is(err, loader.ErrPin) || !strings.Contains(err.Error(), wrong) {
-		t.Errorf("%v, %v, want an ErrPin that names %s", limiter, err, wrong)
+	limiter, err := loader.New(client)
+	must(t, err)
+	found, err := limiter.Load(t.Context())
+	if len(found) != 0 || !errors.Is(err, loader.ErrPin) || errors.Is(err, loader.ErrUnreached) ||
+		!strings.Contains(err.Error(), wrong) || !strings.Contains(err.Error(), p.addr) {
+		t.Errorf("%v, %v, want an ErrPin that names %s and %s", found, err, wrong, p.addr)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 )
 
 // start returns a client of a server of the test's own, and a limiter on it.
-func start(t *testing.T, args ...string) (*redis.Client, *loader.Limiter) {
+func start(t *testing.T, args ...string) (*redis.Client, testLimiter) {
 	t.Helper()
 	client := servers.ForTest(t, args...).Client()
 	t.Cleanup(func() { client.Close() })
@@ -28,24 +29,52 @@ func start(t *testing.T, args ...string) (*redis.Client, *loader.Limiter) {
 
 // eachVersion runs a test with the limiter as New returns it, and with one that calls
 // version 1, each on a server of its own.
-func eachVersion(t *testing.T, test func(t *testing.T, client *redis.Client, limiter *loader.Limiter), args ...string) {
+func eachVersion(t *testing.T, test func(t *testing.T, client *redis.Client, limiter testLimiter), args ...string) {
 	t.Run("v2", func(t *testing.T) {
 		client, limiter := start(t, args...)
 		test(t, client, limiter)
 	})
 	t.Run("v1", func(t *testing.T) {
 		client, limiter := start(t, args...)
-		test(t, client, limiter.WithV1())
+		test(t, client, limiter.WithV1(t))
 	})
 }
 
-func newLimiter(t *testing.T, client redis.UniversalClient) *loader.Limiter {
+// testLimiter is a limiter that makes others like it, on the same client.
+type testLimiter struct {
+	*loader.Limiter
+	client  redis.UniversalClient
+	options []loader.Option
+}
+
+func (l testLimiter) with(t *testing.T, option loader.Option) testLimiter {
 	t.Helper()
-	limiter, err := loader.New(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
+	l.options = append(slices.Clone(l.options), option)
+	limiter, err := loader.New(l.client, l.options...)
+	must(t, err)
+	l.Limiter = limiter
+	return l
+}
+
+func (l testLimiter) WithClock(t *testing.T, now func() time.Time) testLimiter {
+	t.Helper()
+	return l.with(t, loader.WithClock(now))
+}
+
+func (l testLimiter) WithV1(t *testing.T) testLimiter {
+	t.Helper()
+	return l.with(t, loader.WithScripts("gcra_v1", "window_v1"))
+}
+
+// newLimiter returns a limiter whose servers have the scripts.
+func newLimiter(t *testing.T, client redis.UniversalClient) testLimiter {
+	t.Helper()
+	limiter, err := loader.New(client)
+	must(t, err)
+	if found, err := limiter.Load(t.Context()); err != nil || len(found) == 0 {
+		t.Fatalf("%v, %v", found, err)
 	}
-	return limiter
+	return testLimiter{limiter, client, nil}
 }
 
 // clockAt is a clock that stands still, on the grid of gcra_v1.
@@ -53,13 +82,32 @@ func clockAt(ns int64) func() time.Time {
 	return func() time.Time { return time.Unix(1_780_000_000, ns) }
 }
 
-func allow(t *testing.T, limiter *loader.Limiter, key string, limit loader.Limit, cost int64) loader.Result {
+// allow returns the result without its limit and key, which it checks.
+func allow(t *testing.T, limiter testLimiter, key string, limit loader.Limit, cost int64) loader.Result {
 	t.Helper()
 	result, err := limiter.AllowN(t.Context(), key, limit, cost)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if result.Limit != limit || result.Key != limiter.Key(key, limit) {
+		t.Fatalf("%v at %s: the result says %v at %s", limit, limiter.Key(key, limit), result.Limit, result.Key)
+	}
+	result.Limit, result.Key = loader.Limit{}, ""
 	return result
+}
+
+func allowEach(t *testing.T, limiter testLimiter, calls []loader.Call) []loader.Outcome {
+	t.Helper()
+	outcomes := limiter.AllowEach(t.Context(), calls...)
+	if len(outcomes) != len(calls) {
+		t.Fatalf("%d outcomes of %d calls", len(outcomes), len(calls))
+	}
+	for i, outcome := range outcomes {
+		if outcome.Err != nil {
+			t.Errorf("call %d: %v", i, outcome.Err)
+		}
+	}
+	return outcomes
 }
 
 // sha1Of returns the pinned SHA1 of a script.
@@ -102,11 +150,11 @@ func must(t *testing.T, err error) {
 }
 
 func TestAllow(t *testing.T) {
-	eachVersion(t, func(t *testing.T, _ *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, _ *redis.Client, limiter testLimiter) {
 		for _, algorithm := range []loader.Algorithm{"", loader.GCRA, loader.TokenBucket, loader.LeakyBucket} {
 			limit := loader.Limit{Amount: 300, Period: time.Minute, Burst: 60, Algorithm: algorithm}
 			key := "gcra:" + string(algorithm)
-			at := limiter.WithClock(clockAt(0))
+			at := limiter.WithClock(t, clockAt(0))
 			want := loader.Result{Allowed: true, Remaining: 60}
 			if got := allow(t, at, key, limit, 0); got != want {
 				t.Errorf("%v: at rest %+v, want %+v", limit, got, want)
@@ -122,17 +170,17 @@ func TestAllow(t *testing.T) {
 			if got := allow(t, at, key, limit, 1); got != want {
 				t.Errorf("%v: after the burst %+v, want %+v", limit, got, want)
 			}
-			if got := allow(t, limiter.WithClock(clockAt(200e6-1)), key, limit, 1); got.Allowed || got.RetryAfter != 1 {
+			if got := allow(t, limiter.WithClock(t, clockAt(200e6-1)), key, limit, 1); got.Allowed || got.RetryAfter != 1 {
 				t.Errorf("%v: 1 ns early %+v, want it refused for 1 ns", limit, got)
 			}
-			if got := allow(t, limiter.WithClock(clockAt(200e6)), key, limit, 1); !got.Allowed {
+			if got := allow(t, limiter.WithClock(t, clockAt(200e6)), key, limit, 1); !got.Allowed {
 				t.Errorf("%v: at the interval %+v, want it allowed", limit, got)
 			}
 			want = loader.Result{Unfittable: true, RetryAfter: -1, ResetAfter: 12200 * time.Millisecond}
 			if got := allow(t, at, key, limit, 61); got != want {
 				t.Errorf("%v: cost 61: %+v, want %+v", limit, got, want)
 			}
-			must(t, limiter.Reset(t.Context(), key))
+			must(t, limiter.Reset(t.Context(), key, limit))
 			if got, err := at.Peek(t.Context(), key, limit); got.Remaining != 60 || err != nil {
 				t.Errorf("%v: after Reset %+v, %v, want 60 remaining", limit, got, err)
 			}
@@ -141,7 +189,7 @@ func TestAllow(t *testing.T) {
 }
 
 func TestAllowWindow(t *testing.T) {
-	eachVersion(t, func(t *testing.T, _ *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, _ *redis.Client, limiter testLimiter) {
 		fixed := loader.Limit{Amount: 10, Period: 8 * time.Second, Algorithm: loader.FixedWindow}
 		admitted := int64(0)
 		for _, test := range []struct {
@@ -149,7 +197,7 @@ func TestAllowWindow(t *testing.T) {
 			allowed bool
 		}{{0, true}, {1, true}, {2, true}, {4, false}, {8, true}, {9, true}, {10, true}} {
 			// 1_780_000_000 s is a multiple of 8 s.
-			got := allow(t, limiter.WithClock(clockAt(test.second*1e9)), "fixed", fixed, 3)
+			got := allow(t, limiter.WithClock(t, clockAt(test.second*1e9)), "fixed", fixed, 3)
 			if got.Allowed != test.allowed {
 				t.Errorf("fixed, second %d: %+v, want allowed %v", test.second, got, test.allowed)
 			}
@@ -167,12 +215,12 @@ func TestAllowWindow(t *testing.T) {
 		}{{loader.SlidingWindow, false}, {loader.FixedWindow, true}} {
 			limit := loader.Limit{Amount: 10, Period: 8 * time.Second, Algorithm: test.algorithm}
 			key := string(test.algorithm)
-			allow(t, limiter.WithClock(clockAt(0)), key, limit, 6)
-			if got := allow(t, limiter.WithClock(clockAt(8e9)), key, limit, 4); !got.Allowed {
+			allow(t, limiter.WithClock(t, clockAt(0)), key, limit, 6)
+			if got := allow(t, limiter.WithClock(t, clockAt(8e9)), key, limit, 4); !got.Allowed {
 				t.Errorf("%v: cost 4: %+v, want it allowed", limit, got)
 			}
-			allow(t, limiter.WithClock(clockAt(12e9)), key, limit, 2)
-			got := allow(t, limiter.WithClock(clockAt(14e9)), key, limit, 3)
+			allow(t, limiter.WithClock(t, clockAt(12e9)), key, limit, 2)
+			got := allow(t, limiter.WithClock(t, clockAt(14e9)), key, limit, 3)
 			if got.Allowed != test.allowed {
 				t.Errorf("%v: cost 3: %+v, want allowed %v", limit, got, test.allowed)
 			}
@@ -187,7 +235,7 @@ func TestPublishedFigures(t *testing.T) {
 	if got := allow(t, limiter, "left out", minute, 1); !got.Allowed || got.Remaining != 299 {
 		t.Errorf("burst left out: %+v, want 299 remaining", got)
 	}
-	at := limiter.WithClock(clockAt(0))
+	at := limiter.WithClock(t, clockAt(0))
 	for i := range int64(300) {
 		if got := allow(t, at, "300", minute, 1); !got.Allowed || got.Remaining != 299-i {
 			t.Fatalf("burst left out, call %d: %+v, want %d remaining", i, got, 299-i)
@@ -202,7 +250,7 @@ func TestPublishedFigures(t *testing.T) {
 		got.ResetAfter != 200*time.Millisecond {
 		t.Errorf("burst 60: %+v, want 59 remaining and reset after 0.2 s", got)
 	}
-	if got := allow(t, limiter.WithV1(), "v1", burst60, 1); !got.Allowed || got.Remaining != 59 ||
+	if got := allow(t, limiter.WithV1(t), "v1", burst60, 1); !got.Allowed || got.Remaining != 59 ||
 		got.ResetAfter < 200*time.Millisecond || got.ResetAfter >= 200*time.Millisecond+256 {
 		t.Errorf("burst 60, v1: %+v, want 59 remaining and reset after 0.2 s and less than 256 ns", got)
 	}
@@ -213,14 +261,15 @@ func TestRefusedUnsent(t *testing.T) {
 	client, limiter := start(t)
 	must(t, client.ConfigResetStat(t.Context()).Err())
 	good := loader.Limit{Amount: 10, Period: time.Second}
-	refuse := func(limiter *loader.Limiter, limit loader.Limit, cost int64, want error) {
+	refuse := func(limiter testLimiter, limit loader.Limit, cost int64, want error) {
 		t.Helper()
 		got, err := limiter.AllowN(t.Context(), "k", limit, cost)
-		if !errors.Is(err, want) || got != (loader.Result{}) {
+		if !errors.Is(err, want) || !errors.Is(err, loader.ErrNotSpent) || got != (loader.Result{}) {
 			t.Errorf("%v cost %d: %+v, %v, want %v", limit, cost, got, err, want)
 		}
-		if err := limiter.AllowEach(t.Context(), []loader.Call{{Key: "k", Limit: limit, Cost: cost}}); !errors.Is(err, want) {
-			t.Errorf("AllowEach, %v cost %d: %v, want %v", limit, cost, err, want)
+		each := limiter.AllowEach(t.Context(), loader.Call{Key: "k", Limit: limit, Cost: cost})[0]
+		if !errors.Is(each.Err, want) || !errors.Is(each.Err, loader.ErrNotSpent) || each.Result != (loader.Result{}) {
+			t.Errorf("AllowEach, %v cost %d: %+v, want %v", limit, cost, each, want)
 		}
 	}
 	for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.FixedWindow, loader.SlidingWindow} {
@@ -236,7 +285,10 @@ func TestRefusedUnsent(t *testing.T) {
 	}
 	refuse(limiter, loader.Limit{Amount: 100000, Period: time.Minute, Algorithm: loader.SlidingWindow}, 1, loader.ErrLimit)
 	for _, now := range []time.Time{{}, time.Unix(0, -1), time.Unix(0, 1<<63-1).Add(1)} {
-		refuse(limiter.WithClock(func() time.Time { return now }), good, 1, loader.ErrClock)
+		refuse(limiter.WithClock(t, func() time.Time { return now }), good, 1, loader.ErrClock)
+	}
+	if _, err := limiter.Allow(t.Context(), "", good); !errors.Is(err, loader.ErrKey) || !errors.Is(err, loader.ErrNotSpent) {
+		t.Errorf("empty key: %v, want an ErrKey", err)
 	}
 	for _, command := range []string{"evalsha", "eval", "script|load"} {
 		if calls, _ := stats(t, client, command); calls != 0 {
@@ -245,22 +297,22 @@ func TestRefusedUnsent(t *testing.T) {
 	}
 	// The bounds themselves pass, so the count above can be other than 0.
 	allow(t, limiter, "k", good, 1<<52)
-	allow(t, limiter.WithClock(func() time.Time { return time.Unix(0, 0) }), "k", good, 0)
+	allow(t, limiter.WithClock(t, func() time.Time { return time.Unix(0, 0) }), "k", good, 0)
 	if calls, _ := stats(t, client, "evalsha"); calls != 2 {
 		t.Errorf("%d evalsha were sent, want 2", calls)
 	}
 	// A clock that Go can tell and a script cannot is the script's to refuse.
-	in2262 := limiter.WithClock(func() time.Time { return time.Unix(0, 1<<63-1) })
+	in2262 := limiter.WithClock(t, func() time.Time { return time.Unix(0, 1<<63-1) })
 	sliding := loader.Limit{Amount: 10, Period: time.Second, Algorithm: loader.SlidingWindow}
 	for _, test := range []struct {
-		limiter *loader.Limiter
+		limiter testLimiter
 		limit   loader.Limit
 		want    string
 	}{
 		{in2262, good, "BADARG gcra_v2: now_ns + burst * interval is above 2^63 - 1"},
-		{in2262.WithV1(), good, "BADARG gcra_v1: now_ns + burst * interval is above 2^61; use gcra_v2"},
+		{in2262.WithV1(t), good, "BADARG gcra_v1: now_ns + burst * interval is above 2^61; use gcra_v2"},
 		{in2262, sliding, "BADARG window_v2: now_ns must be below 2^62"},
-		{in2262.WithV1(), sliding, "BADARG window_v1: now_ns must be below 2^62"},
+		{in2262.WithV1(t), sliding, "BADARG window_v1: now_ns must be below 2^62"},
 	} {
 		_, err := test.limiter.Allow(t.Context(), "k", test.limit)
 		if !errors.Is(err, loader.ErrBadArg) || !strings.Contains(err.Error(), test.want) {
@@ -270,26 +322,27 @@ func TestRefusedUnsent(t *testing.T) {
 }
 
 func TestPeekWritesNothing(t *testing.T) {
-	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter testLimiter) {
 		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
 			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
 			key := string(algorithm)
 			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || !got.Allowed || got.Remaining != 10 {
 				t.Errorf("%v: %+v, %v, want 10 remaining", limit, got, err)
 			}
-			if n := client.Exists(t.Context(), key).Val(); n != 0 {
+			stored := limiter.Key(key, limit)
+			if n := client.Exists(t.Context(), stored).Val(); n != 0 {
 				t.Errorf("%v: Peek made the key", limit)
 			}
 			allow(t, limiter, key, limit, 10)
-			before := client.Get(t.Context(), key).Val()
-			must(t, client.Persist(t.Context(), key).Err()) // so that an expiry set by Peek shows
+			before := client.Get(t.Context(), stored).Val()
+			must(t, client.Persist(t.Context(), stored).Err()) // so that an expiry set by Peek shows
 			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || !got.Allowed || got.Remaining != 0 {
 				t.Errorf("%v: %+v, %v, want 0 remaining", limit, got, err)
 			}
-			if after := client.Get(t.Context(), key).Val(); after != before {
+			if after := client.Get(t.Context(), stored).Val(); after != before || before == "" {
 				t.Errorf("%v: Peek wrote %q over %q", limit, after, before)
 			}
-			if ttl := client.TTL(t.Context(), key).Val(); ttl != -1 {
+			if ttl := client.TTL(t.Context(), stored).Val(); ttl != -1 {
 				t.Errorf("%v: Peek set an expiry of %v", limit, ttl)
 			}
 		}
@@ -297,21 +350,22 @@ func TestPeekWritesNothing(t *testing.T) {
 }
 
 func TestBadState(t *testing.T) {
-	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter testLimiter) {
 		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.FixedWindow} {
 			limit := loader.Limit{Amount: 10, Period: time.Second, Algorithm: algorithm}
-			must(t, client.Set(t.Context(), "text", "hello", 0).Err())
-			must(t, client.Del(t.Context(), "list").Err())
-			must(t, client.RPush(t.Context(), "list", "a").Err())
+			must(t, client.Set(t.Context(), limiter.Key("text", limit), "hello", 0).Err())
+			must(t, client.Del(t.Context(), limiter.Key("list", limit)).Err())
+			must(t, client.RPush(t.Context(), limiter.Key("list", limit), "a").Err())
 			for key, want := range map[string]string{"text": "BADSTATE", "list": "WRONGTYPE"} {
-				before := client.Dump(t.Context(), key).Val()
+				stored := limiter.Key(key, limit)
+				before := client.Dump(t.Context(), stored).Val()
 				for _, cost := range []int64{0, 1, 11} {
 					got, err := limiter.AllowN(t.Context(), key, limit, cost)
 					if got != (loader.Result{}) || !errors.Is(err, loader.ErrBadState) || !redis.HasErrorPrefix(err, want) {
 						t.Errorf("%v, %s, cost %d: %+v, %v, want an ErrBadState with the server's %s", limit, key, cost, got, err, want)
 					}
 				}
-				if after := client.Dump(t.Context(), key).Val(); after != before {
+				if after := client.Dump(t.Context(), stored).Val(); after != before || before == "" {
 					t.Errorf("%v: %s was altered", limit, key)
 				}
 			}
@@ -320,7 +374,7 @@ func TestBadState(t *testing.T) {
 }
 
 func TestFlushUnderCalls(t *testing.T) {
-	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter testLimiter) {
 		recovered := 0
 		for round := range 20 {
 			key := fmt.Sprint("k", round)
@@ -328,7 +382,7 @@ func TestFlushUnderCalls(t *testing.T) {
 			if round%2 == 1 {
 				limit.Algorithm = loader.FixedWindow
 			}
-			at := limiter.WithClock(clockAt(0))
+			at := limiter.WithClock(t, clockAt(0))
 			must(t, client.ScriptFlush(t.Context()).Err())
 			must(t, client.ConfigResetStat(t.Context()).Err())
 			var group sync.WaitGroup
@@ -363,7 +417,7 @@ func TestFlushUnderCalls(t *testing.T) {
 
 // TestFlushBeforeBatch has one of two scripts gone: only its calls go again.
 func TestFlushBeforeBatch(t *testing.T) {
-	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter testLimiter) {
 		gcra := loader.Limit{Amount: 1000, Period: time.Hour}
 		window := loader.Limit{Amount: 1000, Period: time.Hour, Algorithm: loader.FixedWindow}
 		must(t, client.ScriptFlush(t.Context()).Err())
@@ -377,11 +431,10 @@ func TestFlushBeforeBatch(t *testing.T) {
 				calls = append(calls, loader.Call{Key: "gcra", Limit: gcra, Cost: 1})
 			}
 		}
-		at := limiter.WithClock(clockAt(0))
-		must(t, at.AllowEach(t.Context(), calls))
-		for i, call := range calls {
-			if !call.Result.Allowed || call.Err != nil {
-				t.Errorf("call %d: %+v, %v, want it allowed", i, call.Result, call.Err)
+		at := limiter.WithClock(t, clockAt(0))
+		for i, got := range allowEach(t, at, calls) {
+			if !got.Allowed {
+				t.Errorf("call %d: %+v, want it allowed", i, got.Result)
 			}
 		}
 		sent, failed := stats(t, client, "evalsha")
@@ -399,9 +452,9 @@ func TestFlushBeforeBatch(t *testing.T) {
 }
 
 func TestFlushUnderBatches(t *testing.T) {
-	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter testLimiter) {
 		limit := loader.Limit{Amount: 2000, Period: time.Hour}
-		at := limiter.WithClock(clockAt(0))
+		at := limiter.WithClock(t, clockAt(0))
 		must(t, client.ConfigResetStat(t.Context()).Err())
 		done := make(chan struct{})
 		var flusher sync.WaitGroup
@@ -422,9 +475,7 @@ func TestFlushUnderBatches(t *testing.T) {
 			for i := range calls {
 				calls[i] = loader.Call{Key: "k", Limit: limit, Cost: 1}
 			}
-			if err := at.AllowEach(t.Context(), calls); err != nil {
-				t.Error(err)
-			}
+			allowEach(t, at, calls)
 		}
 		close(done)
 		flusher.Wait()
@@ -440,9 +491,10 @@ func TestFlushUnderBatches(t *testing.T) {
 }
 
 func TestAllowEach(t *testing.T) {
-	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
-		must(t, client.Set(t.Context(), "text", "hello", 0).Err())
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter testLimiter) {
 		limit := loader.Limit{Amount: 2, Period: time.Hour}
+		window := loader.Limit{Amount: 2, Period: time.Hour, Algorithm: loader.SlidingWindow}
+		must(t, client.Set(t.Context(), limiter.Key("text", limit), "hello", 0).Err())
 		calls := []loader.Call{
 			{Key: "a", Limit: limit, Cost: 1},
 			{Key: "a", Limit: loader.Limit{Amount: 0, Period: time.Hour}, Cost: 1},
@@ -450,13 +502,15 @@ func TestAllowEach(t *testing.T) {
 			{Key: "a", Limit: limit, Cost: 1},
 			{Key: "a", Limit: limit, Cost: 1},
 			{Key: "a", Limit: limit, Cost: 3},
-			{Key: "b", Limit: loader.Limit{Amount: 2, Period: time.Hour, Algorithm: loader.SlidingWindow}, Cost: 2},
+			{Key: "b", Limit: window, Cost: 2},
 			{Key: "b", Limit: limit, Cost: -1},
 		}
-		at := limiter.WithClock(clockAt(0))
-		for round := range 2 { // the second finds the outcomes of the first in calls
-			if err := at.AllowEach(t.Context(), calls); !errors.Is(err, loader.ErrLimit) {
-				t.Errorf("%v, want the first error, an ErrLimit", err)
+		at := limiter.WithClock(t, clockAt(0))
+		before := slices.Clone(calls)
+		for round := range 2 {
+			outcomes := at.AllowEach(t.Context(), calls...)
+			if !slices.Equal(calls, before) {
+				t.Errorf("round %d: the calls are %v, they were %v", round, calls, before)
 			}
 			for i, want := range []struct {
 				allowed, unfittable bool
@@ -466,23 +520,28 @@ func TestAllowEach(t *testing.T) {
 				{allowed: true, remaining: 1}, {err: loader.ErrLimit}, {err: loader.ErrBadState},
 				{allowed: true}, {}, {unfittable: true}, {allowed: true}, {err: loader.ErrCost},
 			} {
-				got := calls[i].Result
+				got := outcomes[i]
 				if got.Allowed != want.allowed || got.Unfittable != want.unfittable || got.Remaining != want.remaining ||
-					!errors.Is(calls[i].Err, want.err) {
-					t.Errorf("round %d, call %d: %+v, %v, want %+v", round, i, got, calls[i].Err, want)
+					!errors.Is(got.Err, want.err) || (got.Err == nil) != (want.err == nil) {
+					t.Errorf("round %d, call %d: %+v, %v, want %+v", round, i, got.Result, got.Err, want)
+				}
+				if key := limiter.Key(calls[i].Key, calls[i].Limit); want.err == nil && (got.Key != key || got.Limit != calls[i].Limit) {
+					t.Errorf("round %d, call %d: %+v, want the key %s and the limit", round, i, got.Result, key)
 				}
 			}
-			must(t, limiter.Reset(t.Context(), "a"))
-			must(t, limiter.Reset(t.Context(), "b"))
+			must(t, limiter.Reset(t.Context(), "a", limit))
+			must(t, limiter.Reset(t.Context(), "b", window))
 		}
-		must(t, limiter.AllowEach(t.Context(), nil))
+		if got := limiter.AllowEach(t.Context()); len(got) != 0 {
+			t.Errorf("no calls: %v", got)
+		}
 	})
 }
 
 func TestReplica(t *testing.T) {
 	master, onMaster := start(t, "--repl-diskless-sync-delay", "0")
 	host, port := address(master)
-	eachVersion(t, func(t *testing.T, replica *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, replica *redis.Client, limiter testLimiter) {
 		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
 			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
 			key := t.Name() + string(algorithm)
@@ -490,7 +549,8 @@ func TestReplica(t *testing.T) {
 			if n, err := master.Wait(t.Context(), 1, 20*time.Second).Result(); n != 1 || err != nil {
 				t.Fatalf("the replica did not follow: %d, %v", n, err)
 			}
-			before := replica.Dump(t.Context(), key).Val()
+			stored := limiter.Key(key, limit)
+			before := replica.Dump(t.Context(), stored).Val()
 			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || got.Remaining != 6 {
 				t.Errorf("%v: Peek %+v, %v, want 6 remaining", limit, got, err)
 			}
@@ -499,20 +559,20 @@ func TestReplica(t *testing.T) {
 			if got != (loader.Result{}) || !errors.Is(err, loader.ErrReadOnly) {
 				t.Errorf("%v: Allow %+v, %v, want an ErrReadOnly", limit, got, err)
 			}
-			calls := []loader.Call{{Key: key, Limit: limit, Cost: 1}, {Key: key, Limit: limit}}
-			if err := limiter.AllowEach(t.Context(), calls); !errors.Is(err, loader.ErrReadOnly) {
-				t.Errorf("%v: AllowEach %v, want an ErrReadOnly", limit, err)
+			each := limiter.AllowEach(t.Context(), loader.Call{Key: key, Limit: limit, Cost: 1}, loader.Call{Key: key, Limit: limit})
+			if !errors.Is(each[0].Err, loader.ErrReadOnly) || !errors.Is(each[0].Err, loader.ErrNotSpent) {
+				t.Errorf("%v: AllowEach %v, want an ErrReadOnly", limit, each[0].Err)
 			}
-			if calls[1].Err != nil || calls[1].Result.Remaining != 6 {
-				t.Errorf("%v: the batch's look %+v, %v, want 6 remaining", limit, calls[1].Result, calls[1].Err)
+			if each[1].Err != nil || each[1].Remaining != 6 {
+				t.Errorf("%v: the batch's look %+v, want 6 remaining", limit, each[1])
 			}
 			if calls, _ := stats(t, replica, "evalsha"); calls != 3 {
 				t.Errorf("%v: %d evalsha for 3 calls", limit, calls)
 			}
-			if err := limiter.Reset(t.Context(), key); !errors.Is(err, loader.ErrReadOnly) {
+			if err := limiter.Reset(t.Context(), key, limit); !errors.Is(err, loader.ErrReadOnly) {
 				t.Errorf("Reset: %v, want an ErrReadOnly", err)
 			}
-			if after := replica.Dump(t.Context(), key).Val(); after != before {
+			if after := replica.Dump(t.Context(), stored).Val(); after != before || before == "" {
 				t.Errorf("%v: the key was altered on the replica", limit)
 			}
 		}
@@ -520,7 +580,7 @@ func TestReplica(t *testing.T) {
 }
 
 func TestOutOfMemory(t *testing.T) {
-	eachVersion(t, func(t *testing.T, client *redis.Client, limiter *loader.Limiter) {
+	eachVersion(t, func(t *testing.T, client *redis.Client, limiter testLimiter) {
 		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
 			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
 			key := string(algorithm)
@@ -528,17 +588,18 @@ func TestOutOfMemory(t *testing.T) {
 			if got != (loader.Result{}) || !errors.Is(err, loader.ErrOutOfMemory) {
 				t.Errorf("%v: %+v, %v, want an ErrOutOfMemory", limit, got, err)
 			}
-			if n := client.Exists(t.Context(), key).Val(); n != 0 {
+			stored := limiter.Key(key, limit)
+			if n := client.Exists(t.Context(), stored).Val(); n != 0 {
 				t.Errorf("%v: the key was made", limit)
 			}
 			must(t, client.ConfigSet(t.Context(), "maxmemory", "0").Err())
 			allow(t, limiter, key, limit, 3)
-			before := client.Dump(t.Context(), key).Val()
+			before := client.Dump(t.Context(), stored).Val()
 			must(t, client.ConfigSet(t.Context(), "maxmemory", "1").Err())
 			if got, err := limiter.Allow(t.Context(), key, limit); !errors.Is(err, loader.ErrOutOfMemory) {
 				t.Errorf("%v: %+v, %v, want an ErrOutOfMemory", limit, got, err)
 			}
-			if after := client.Dump(t.Context(), key).Val(); after != before {
+			if after := client.Dump(t.Context(), stored).Val(); after != before || before == "" {
 				t.Errorf("%v: the key was altered", limit)
 			}
 			if got, err := limiter.Peek(t.Context(), key, limit); err != nil || got.Remaining != 7 {
@@ -556,7 +617,7 @@ func TestTimeRefused(t *testing.T) {
 	client := redis.NewClient(&options)
 	t.Cleanup(func() { client.Close() })
 	v2 := newLimiter(t, client)
-	for version, limiter := range map[string]*loader.Limiter{"v2": v2, "v1": v2.WithV1()} {
+	for version, limiter := range map[string]testLimiter{"v2": v2, "v1": v2.WithV1(t)} {
 		for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.SlidingWindow} {
 			limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm}
 			key := string(algorithm) + version
@@ -564,10 +625,10 @@ func TestTimeRefused(t *testing.T) {
 			if got != (loader.Result{}) || !errors.Is(err, loader.ErrBadArg) || !strings.Contains(err.Error(), "refuses TIME") {
 				t.Errorf("%s, %v: %+v, %v, want an ErrBadArg that says so", version, limit, got, err)
 			}
-			if n := admin.Exists(t.Context(), key).Val(); n != 0 {
+			if n := admin.Exists(t.Context(), limiter.Key(key, limit)).Val(); n != 0 {
 				t.Errorf("%s, %v: the key was made", version, limit)
 			}
-			if got := allow(t, limiter.WithClock(time.Now), key, limit, 1); !got.Allowed || got.Remaining != 9 {
+			if got := allow(t, limiter.WithClock(t, time.Now), key, limit, 1); !got.Allowed || got.Remaining != 9 {
 				t.Errorf("%s, %v: with a clock %+v, want 9 remaining", version, limit, got)
 			}
 		}
@@ -578,13 +639,9 @@ func TestNilClient(t *testing.T) {
 	for _, client := range []redis.UniversalClient{
 		nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil), (*redis.Ring)(nil),
 	} {
-		limiter, err := loader.New(t.Context(), client)
-		if limiter != nil || err == nil || err.Error() != "the client is nil" {
+		limiter, err := loader.New(client)
+		if limiter != nil || err == nil || err.Error() != "tatami: the client is nil" {
 			t.Errorf("New, %T: %v, %v, want the error that the client is nil", client, limiter, err)
-		}
-		found, err := loader.Verify(t.Context(), client)
-		if found != nil || err == nil || err.Error() != "the client is nil" {
-			t.Errorf("Verify, %T: %v, %v, want the error that the client is nil", client, found, err)
 		}
 	}
 }
@@ -599,33 +656,36 @@ func TestUnreachable(t *testing.T) {
 	quick.MaxRetries, quick.DialerRetries = -1, 1
 	gone := redis.NewClient(&quick)
 	t.Cleanup(func() { gone.Close() })
-	if limiter, err := loader.New(t.Context(), gone); err == nil || limiter != nil {
-		t.Errorf("New: %v, %v, want an error", limiter, err)
-	}
-	if _, err := loader.Verify(t.Context(), gone); err == nil {
-		t.Error("Verify: no error")
+	onGone, err := loader.New(gone)
+	must(t, err) // nothing is sent
+	for name, ask := range map[string]func(context.Context) ([]loader.Presence, error){"Load": onGone.Load, "Verify": onGone.Verify} {
+		found, err := ask(t.Context())
+		if found != nil || !errors.Is(err, loader.ErrUnreached) || !strings.Contains(err.Error(), quick.Addr) {
+			t.Errorf("%s: %v, %v, want an ErrUnreached that names %s", name, found, err, quick.Addr)
+		}
 	}
 	got, err := limiter.Allow(t.Context(), "k", loader.Limit{Amount: 1, Period: time.Second})
-	if err == nil || got != (loader.Result{}) {
-		t.Errorf("Allow: %+v, %v, want an error", got, err)
+	if !errors.Is(err, loader.ErrNotSpent) || got != (loader.Result{}) || !strings.Contains(err.Error(), quick.Addr) {
+		t.Errorf("Allow: %+v, %v, want an ErrNotSpent that names %s", got, err, quick.Addr)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := limiter.Allow(ctx, "k", loader.Limit{Amount: 1, Period: time.Second}); !errors.Is(err, context.Canceled) {
+	if _, err := limiter.Allow(ctx, "k", loader.Limit{Amount: 1, Period: time.Second}); !errors.Is(err, context.Canceled) || !errors.Is(err, loader.ErrNotSpent) {
 		t.Errorf("cancelled: %v, want context.Canceled", err)
 	}
-	if err := limiter.AllowEach(ctx, []loader.Call{{Key: "k", Limit: loader.Limit{Amount: 1, Period: time.Second}}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled batch: %v, want context.Canceled", err)
+	each := limiter.AllowEach(ctx, loader.Call{Key: "k", Limit: loader.Limit{Amount: 1, Period: time.Second}})[0]
+	if !errors.Is(each.Err, context.Canceled) || !errors.Is(each.Err, loader.ErrNotSpent) {
+		t.Errorf("cancelled batch: %v, want context.Canceled", each.Err)
 	}
 }
 
 func TestVerify(t *testing.T) {
-	client, _ := start(t)
+	client, limiter := start(t)
 	scripts, err := loader.Scripts()
 	must(t, err)
 	check := func(loaded ...bool) {
 		t.Helper()
-		got, err := loader.Verify(t.Context(), client)
+		got, err := limiter.Verify(t.Context())
 		if err != nil || len(got) != len(scripts) {
 			t.Fatalf("%v, %v, want %d answers", got, err, len(scripts))
 		}

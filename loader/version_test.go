@@ -64,22 +64,22 @@ func TestVersions(t *testing.T) {
 				{0, 10, loader.Result{RetryAfter: 8e9, ResetAfter: 8e9}},
 			}},
 	} {
-		at := func(limiter *loader.Limiter, ns int64) *loader.Limiter { return limiter.WithClock(clockAt(ns)) }
+		at := func(limiter testLimiter, ns int64) testLimiter { return limiter.WithClock(t, clockAt(ns)) }
 		for _, version := range []struct {
 			name  string
 			steps []step
-			at    func(ns int64) *loader.Limiter
+			at    func(ns int64) testLimiter
 		}{
-			{"v1", test.v1, func(ns int64) *loader.Limiter { return at(limiter.WithV1(), ns) }},
-			{"v1, clock first", test.v1, func(ns int64) *loader.Limiter { return at(limiter, ns).WithV1() }},
-			{"v2", test.v2, func(ns int64) *loader.Limiter { return at(limiter, ns) }}, // WithV1 left it as it was
+			{"v1", test.v1, func(ns int64) testLimiter { return at(limiter.WithV1(t), ns) }},
+			{"v1, clock first", test.v1, func(ns int64) testLimiter { return at(limiter, ns).WithV1(t) }},
+			{"v2", test.v2, func(ns int64) testLimiter { return at(limiter, ns) }}, // WithV1 left it as it was
 		} {
 			for i, step := range version.steps {
 				if got := allow(t, version.at(step.ns), "k", test.limit, step.cost); got != step.want {
 					t.Errorf("%s, %s, step %d: %+v, want %+v", test.name, version.name, i, got, step.want)
 				}
 			}
-			must(t, limiter.Reset(t.Context(), "k"))
+			must(t, limiter.Reset(t.Context(), "k", test.limit))
 		}
 	}
 	if n := client.DBSize(t.Context()).Val(); n != 0 {
@@ -88,7 +88,7 @@ func TestVersions(t *testing.T) {
 }
 
 // TestVersionsTogether has callers of both versions on one key: each reads what the
-// other wrote, and they are admitted no more units than the documentation of WithV1
+// other wrote, and they are admitted no more units than the documentation of WithScripts
 // says above what exact GCRA admits.
 func TestVersionsTogether(t *testing.T) {
 	_, limiter := start(t)
@@ -98,17 +98,17 @@ func TestVersionsTogether(t *testing.T) {
 		most  int64 // ceil(burst x 255 / interval)
 	}{
 		{loader.Limit{Amount: 1_000_000, Period: time.Second, Burst: 60}, 1, 16},
-		{loader.Limit{Amount: 1000, Period: 1000, Burst: 100}, 99, 25500},
+		{loader.Limit{Amount: 1e6, Period: time.Millisecond, Burst: 100}, 99, 25500},
 		{loader.Limit{Amount: 3, Period: time.Second, Burst: 200}, 0, 1},
 		{loader.Limit{Amount: 300, Period: time.Minute, Burst: 60}, 0, 1},
 	} {
-		must(t, limiter.Reset(t.Context(), "k"))
+		must(t, limiter.Reset(t.Context(), "k", test.limit))
 		interval := int64(test.limit.Interval())
 		admitted, above := int64(0), int64(0)
 		for i := range int64(200) {
 			ns := i / 4 * interval
-			for _, one := range []*loader.Limiter{limiter, limiter.WithV1()} {
-				at := one.WithClock(clockAt(ns))
+			for _, one := range []testLimiter{limiter, limiter.WithV1(t)} {
+				at := one.WithClock(t, clockAt(ns))
 				cost := max(1, allow(t, at, "k", test.limit, 0).Remaining)
 				if allow(t, at, "k", test.limit, cost).Allowed {
 					admitted += cost

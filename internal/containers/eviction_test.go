@@ -31,9 +31,8 @@ func testEviction(t *testing.T, server *servers.Server) {
 	info, err := client.Info(t.Context(), "stats").Result()
 	must(err)
 	evicts := strings.Contains(info, "evicted_scripts:")
-	limiter, err := loader.New(t.Context(), client)
+	limiter, err := loader.New(client, loader.WithClock(func() time.Time { return time.Unix(1_780_000_000, 0) }))
 	must(err)
-	limiter = limiter.WithClock(func() time.Time { return time.Unix(1_780_000_000, 0) })
 	for _, limit := range []loader.Limit{
 		{Amount: 10, Period: time.Hour},
 		{Amount: 10, Period: time.Hour, Algorithm: loader.SlidingWindow},

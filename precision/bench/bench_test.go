@@ -41,7 +41,7 @@ func TestAllocations(t *testing.T) {
 	options, ctx := connectingTo(t), context.Background()
 	client := redis.NewClient(&options)
 	defer client.Close()
-	ours, err := loader.New(ctx, client)
+	ours, err := loader.New(client)
 	if err != nil {
 		t.Fatal(err)
 	}

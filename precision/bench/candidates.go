@@ -112,12 +112,13 @@ func asset(name string, algorithm loader.Algorithm, clock string) candidate {
 	counts := map[loader.Algorithm]string{loader.GCRA: gcra,
 		loader.FixedWindow: fixedWindow, loader.SlidingWindow: slidingWindow}[algorithm]
 	throughLoader := func(ctx context.Context, client *redis.Client, now func() time.Time) (allower, error) {
-		limiter, err := loader.New(ctx, client)
+		var options []loader.Option
+		if clock == callerClock {
+			options = append(options, loader.WithClock(now))
+		}
+		limiter, err := loader.New(client, options...)
 		if err != nil {
 			return nil, err
-		}
-		if clock == callerClock {
-			limiter = limiter.WithClock(now)
 		}
 		return func(ctx context.Context, key string, l limit, cost int64) (bool, error) {
 			limit := loader.Limit{Amount: l.amount, Period: l.period, Algorithm: algorithm}

@@ -244,7 +244,7 @@ func newBatch(ctx context.Context, options redis.Options) (*batch, error) {
 			Limit: loader.Limit{Amount: usual.amount, Period: usual.period, Burst: usual.burst}}
 	}
 	var err error
-	b.limiter, err = loader.New(ctx, b.client)
+	b.limiter, err = loader.New(b.client)
 	return b, err
 }
 
@@ -260,6 +260,12 @@ func (b *batch) singly(ctx context.Context) (float64, error) {
 
 func (b *batch) together(ctx context.Context) (float64, error) {
 	began := time.Now()
-	err := b.limiter.AllowEach(ctx, b.calls)
-	return float64(len(b.calls)) / time.Since(began).Seconds(), err
+	outcomes := b.limiter.AllowEach(ctx, b.calls...)
+	perSecond := float64(len(b.calls)) / time.Since(began).Seconds()
+	for _, outcome := range outcomes {
+		if outcome.Err != nil {
+			return 0, outcome.Err
+		}
+	}
+	return perSecond, nil
 }

@@ -128,12 +128,13 @@ each answers from the state that is there.`,
 // accepts the result.
 func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Command, []string) error {
 	onServer := a.onServer(func(ctx context.Context, client redis.UniversalClient, args []string) error {
-		limiter, err := loader.New(ctx, client)
+		var options []loader.Option
+		if r.v1 {
+			options = append(options, loader.WithScripts("gcra_v1", "window_v1"))
+		}
+		limiter, err := loader.New(client, options...)
 		if err != nil {
 			return err
-		}
-		if r.v1 {
-			limiter = limiter.WithV1()
 		}
 		result, err := limiter.AllowN(ctx, args[0], r.limit, r.cost)
 		if errors.Is(err, loader.ErrBadState) {
@@ -154,7 +155,7 @@ func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Com
 		if flags := command.Flags(); !flags.Changed("amount") || !flags.Changed("period") {
 			return fmt.Errorf("%s needs --amount and --period; see %s --help", command.Name(), command.CommandPath())
 		}
-		if err := r.limit.Check(); err != nil {
+		if err := r.limit.Validate(); err != nil {
 			return err
 		}
 		return onServer(command, args)

@@ -101,10 +101,14 @@ answer; the others then have the scripts.`,
 		Example: `  tatami load --redis redis://localhost:6379`,
 		Args:    noArguments,
 		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
-			if _, err := loader.New(ctx, client); err != nil {
+			limiter, err := loader.New(client)
+			if err != nil {
 				return err
 			}
-			_, lost := loader.Verify(ctx, client) // New is content with one master of a cluster
+			found, lost := limiter.Load(ctx)
+			if len(found) == 0 {
+				return lost
+			}
 			all, err := loader.Scripts()
 			if err != nil {
 				return err
@@ -142,7 +146,11 @@ master does not answer, after the lines of those that do.`,
 		Example: `  tatami verify || tatami load`,
 		Args:    noArguments,
 		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
-			found, unknown := loader.Verify(ctx, client)
+			limiter, err := loader.New(client)
+			if err != nil {
+				return err
+			}
+			found, unknown := limiter.Verify(ctx)
 			if len(found) == 0 {
 				return unknown
 			}

@@ -1,0 +1,74 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+)
+
+// reset deletes KEYS[1] if it holds a limiter's state: the one place that tells a state
+// from something else. ARGV[1] is the kind of the script; ARGV[2] is for gcra the fewest
+// digits of a TAT, for a window the period_ns modulo 2^32 as 4 bytes, big-endian.
+// A state of gcra is a TAT of at most 19 digits, or a TAT, a credit of at most 24 digits
+// and a last TAT, with a space between. One of a window is 8 bytes of counts, and the
+// period in the 4 after them.
+const reset = `
+local state = redis.pcall('GET', KEYS[1])
+if not state then return 0 end
+if type(state) ~= 'string' then return state end -- an error: the server's own is handed on
+local isState
+if ARGV[1] == 'window' then
+  isState = #state == 8 or #state == 12 and string.sub(state, 9) == ARGV[2]
+else
+  local tat, rest = string.match(state, '^(%d+)(.*)$')
+  isState = tat and #tat >= tonumber(ARGV[2]) and #tat <= 19
+  if isState and rest ~= '' then
+    local credit, last = string.match(rest, '^ (%d+) (%d+)$')
+    isState = credit and #credit <= 24 and #last <= 19
+  end
+end
+if not isState then
+  return redis.error_reply('BADSTATE reset: the key holds no state of this limit')
+end
+return redis.pcall('DEL', KEYS[1])
+`
+
+// Reset forgets what was spent of the limit at key. What is no state of it, such as a
+// hash, a list or another program's counter, is left as it is, and the error is then an
+// ErrBadState. By the server's clock a state of GCRA has the 19 digits of a time from 2001
+// on; with WithClock it may have fewer, so any such number is taken for one. Like a call
+// it is sent once: a second one would also forget what was spent in between.
+func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) error {
+	kind, form := "gcra", any(19)
+	if l != nil && l.clock != nil {
+		form = 1
+	}
+	if limit.isWindow() {
+		// The low 32 bits of the period are its remainder by 2^32.
+		kind, form = "window", binary.BigEndian.AppendUint32(nil, uint32(limit.Period))
+	}
+	return l.forget(ctx, key, limit, 3, "eval", reset, 1, nil, kind, form)
+}
+
+// Delete deletes the limit's key, whatever it holds. It is sent once.
+func (l *Limiter) Delete(ctx context.Context, key string, limit Limit) error {
+	return l.forget(ctx, key, limit, 1, "del", nil)
+}
+
+// forget sends a command that answers with a number. Its argument at keyPos is the key.
+func (l *Limiter) forget(ctx context.Context, key string, limit Limit, keyPos int8, args ...any) error {
+	if err := l.checked(ctx, key, limit); err != nil {
+		return err
+	}
+	c := &call{key: l.Key(key, limit), keyPos: keyPos}
+	c.n = copy(c.args[:], args)
+	c.args[keyPos] = c.key
+	l.send(ctx, c)
+	if c.failed != nil {
+		return c.failed
+	}
+	if n, ok := c.reply.(int64); !ok || n < 0 || n > 1 {
+		return l.unexpected(c, fmt.Errorf("%w: %T %v, want 0 or 1", ErrReply, c.reply, c.reply))
+	}
+	return nil
+}
