@@ -25,7 +25,10 @@ type proxy struct {
 	// reply returns what the client gets in place of a reply; nil cuts the
 	// connection.
 	reply atomic.Pointer[func(command, reply []byte) []byte]
-	addr  string
+	// refusal returns what the client gets for a command that the server is not sent;
+	// nil sends it.
+	refusal atomic.Pointer[func(command []byte) []byte]
+	addr    string
 }
 
 func startProxy(t *testing.T, server string) *proxy {
@@ -35,6 +38,7 @@ func startProxy(t *testing.T, server string) *proxy {
 	t.Cleanup(func() { listener.Close() })
 	p := &proxy{addr: listener.Addr().String()}
 	p.setReply(func(_, reply []byte) []byte { return reply })
+	p.refuse(func([]byte) []byte { return nil })
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -49,6 +53,8 @@ func startProxy(t *testing.T, server string) *proxy {
 
 func (p *proxy) setReply(reply func(command, reply []byte) []byte) { p.reply.Store(&reply) }
 
+func (p *proxy) refuse(refusal func(command []byte) []byte) { p.refusal.Store(&refusal) }
+
 func (p *proxy) serve(client net.Conn, addr string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", addr)
@@ -61,6 +67,12 @@ func (p *proxy) serve(client net.Conn, addr string) {
 		command, err := readValue(fromClient)
 		if err != nil {
 			return
+		}
+		if refusal := (*p.refusal.Load())(command); refusal != nil {
+			if _, err := client.Write(refusal); err != nil {
+				return
+			}
+			continue
 		}
 		if _, err := server.Write(command); err != nil {
 			return

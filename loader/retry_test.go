@@ -1,0 +1,256 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tatami-rate/tatami/loader"
+	"github.com/tatami-rate/tatami/precision/servers"
+)
+
+// TestSentAgain has a server refuse the first calls, with each reply after which a call
+// surely has not run. Those that may soon pass are sent again; no other is.
+func TestSentAgain(t *testing.T) {
+	_, limiter, p, client := through(t)
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	for _, test := range []struct {
+		reply string
+		again bool
+	}{
+		{"LOADING Redis is loading the dataset in memory", true},
+		{"CLUSTERDOWN Hash slot not served", true},
+		{"TRYAGAIN Multiple keys request during rehashing of slot", true},
+		{"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", false},
+		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.", false},
+		{"NOREPLICAS Not enough good replicas to write.", false},
+		{"ERR whatever", false},
+	} {
+		var seen atomic.Int32
+		refuseFirst := func(n int32) {
+			seen.Store(0)
+			p.refuse(func(command []byte) []byte {
+				if isEvalsha(command) && seen.Add(1) <= n {
+					return []byte("-" + test.reply + "\r\n")
+				}
+				return nil
+			})
+		}
+		at := limiter.WithClock(t, clockAt(0))
+		retries := int32(client.Options().MaxRetries)
+		refuseFirst(retries)
+		got, err := at.Allow(t.Context(), "k", limit)
+		sent := seen.Load()
+		if test.again && (err != nil || got.Remaining != 9 || sent != retries+1) {
+			t.Errorf("%s: sent %d times: %+v, %v, want 9 remaining at the last", test.reply, sent, got, err)
+		}
+		if !test.again && (err == nil || sent != 1) {
+			t.Errorf("%s: sent %d times: %+v, %v, want an error and once", test.reply, sent, got, err)
+		}
+
+		refuseFirst(1 << 30)
+		_, err = at.Allow(t.Context(), "k", limit)
+		want := loader.ErrNotSpent
+		if strings.HasPrefix(test.reply, "ERR") {
+			want = loader.ErrMaybeSpent
+		}
+		if sent := seen.Load(); !isSpent(err, want) || test.again && sent != retries+1 || !strings.Contains(err.Error(), p.addr) {
+			t.Errorf("%s for ever: sent %d times: %v, want %v, and %s", test.reply, sent, err, want, p.addr)
+		}
+		for _, outcome := range at.AllowEach(t.Context(), loader.Call{Key: "k", Limit: limit, Cost: 1}, loader.Call{Key: "l", Limit: limit, Cost: 1}) {
+			if !isSpent(outcome.Err, want) {
+				t.Errorf("%s for ever, batch: %v, want %v", test.reply, outcome.Err, want)
+			}
+		}
+
+		refuseFirst(1) // of two: only that one goes again
+		each := at.AllowEach(t.Context(), loader.Call{Key: "x", Limit: limit, Cost: 1}, loader.Call{Key: "y", Limit: limit, Cost: 1})
+		sent = seen.Load()
+		if test.again && (each[0].Remaining != 9 || each[1].Remaining != 9 || sent != 3) {
+			t.Errorf("%s, batch: sent %d: %+v, want both with 9 remaining and 3 sent", test.reply, sent, each)
+		}
+		if !test.again && (each[0].Err == nil || each[1].Remaining != 9 || sent != 2) {
+			t.Errorf("%s, batch: sent %d: %+v, want an error and 9 remaining, and 2 sent", test.reply, sent, each)
+		}
+
+		refuseFirst(1 << 30)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond) // within the first back-off
+		_, err = at.Allow(ctx, "k", limit)
+		cancel()
+		if !isSpent(err, want) || test.again && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s, in 5 ms: %v, want %v that the context ended", test.reply, err, want)
+		}
+		p.refuse(func([]byte) []byte { return nil })
+		for _, key := range []string{"k", "x", "y"} {
+			must(t, at.Reset(t.Context(), key, limit))
+		}
+	}
+}
+
+// patient is a client whose retries go on for some ten seconds.
+func patient(options redis.Options) *redis.Client {
+	options.MaxRetries, options.MinRetryBackoff, options.MaxRetryBackoff = 200, 10*time.Millisecond, 50*time.Millisecond
+	return redis.NewClient(&options)
+}
+
+// TestLoading has a real server load its data, for about a second.
+func TestLoading(t *testing.T) {
+	direct, _ := start(t, "--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024")
+	pipe := direct.Pipeline()
+	for i := range 200 {
+		pipe.Set(t.Context(), "filler:"+strings.Repeat("x", i+1), strings.Repeat("y", 1000), 0)
+	}
+	_, err := pipe.Exec(t.Context())
+	must(t, err)
+	must(t, direct.ConfigSet(t.Context(), "key-load-delay", "5000").Err()) // microseconds
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	waits := patient(*direct.Options())
+	defer waits.Close()
+	at := newLimiter(t, waits).WithClock(t, clockAt(0))
+	hasty := newLimiter(t, direct)
+
+	reloaded := make(chan error, 1)
+	go func() {
+		client := redis.NewClient(&redis.Options{Addr: direct.Options().Addr, ReadTimeout: time.Minute, MaxRetries: -1})
+		defer client.Close()
+		reloaded <- client.Do(context.Background(), "debug", "reload").Err()
+	}()
+	until(t, "LOADING", func() bool { return redis.IsLoadingError(direct.Get(t.Context(), "k").Err()) })
+	if _, err := hasty.Allow(t.Context(), "k", limit); !redis.IsLoadingError(err) || !isSpent(err, loader.ErrNotSpent) {
+		t.Errorf("3 retries: %v, want LOADING and ErrNotSpent", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if got, err := at.Allow(ctx, "k", limit); err != nil || got.Remaining != 9 {
+		t.Errorf("200 retries: %+v, %v, want 9 remaining", got, err)
+	}
+	must(t, <-reloaded)
+}
+
+// TestClusterDown has a real node that serves its slots only after a while.
+func TestClusterDown(t *testing.T) {
+	node := startNode(t)
+	client := patient(*node.Options())
+	defer client.Close()
+	limiter, err := loader.New(client)
+	must(t, err)
+	hasty, err := loader.New(node)
+	must(t, err)
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	if _, err := hasty.Allow(t.Context(), "k", limit); !redis.IsClusterDownError(err) || !isSpent(err, loader.ErrNotSpent) {
+		t.Errorf("3 retries: %v, want CLUSTERDOWN and ErrNotSpent", err)
+	}
+	time.AfterFunc(200*time.Millisecond, func() { node.ClusterAddSlotsRange(context.Background(), 0, slots-1) })
+	if got, err := limiter.Allow(t.Context(), "k", limit); err != nil || got.Remaining != 9 {
+		t.Errorf("200 retries: %+v, %v, want 9 remaining", got, err)
+	}
+}
+
+// TestDialedAgain has the first dials refused by a port where nothing listens.
+func TestDialedAgain(t *testing.T) {
+	direct, _ := start(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	closed := listener.Addr().String()
+	listener.Close()
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	for _, test := range []struct {
+		retries int
+		refused int32
+		want    bool
+	}{{3, 3, true}, {3, 4, false}, {-1, 1, false}} {
+		var dials atomic.Int32
+		client := redis.NewClient(&redis.Options{
+			Addr: direct.Options().Addr, MaxRetries: test.retries, DialerRetries: 1,
+			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if dials.Add(1) <= test.refused {
+					addr = closed
+				}
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			},
+		})
+		defer client.Close()
+		limiter, err := loader.New(client)
+		must(t, err)
+		got, err := limiter.Allow(t.Context(), "k", limit)
+		if test.want && (err != nil || got.Remaining != 9) {
+			t.Errorf("%+v: %+v, %v, want 9 remaining", test, got, err)
+		}
+		if !test.want && (!isSpent(err, loader.ErrNotSpent) || !strings.Contains(err.Error(), closed)) {
+			t.Errorf("%+v: %v, want an ErrNotSpent that names %s", test, err, closed)
+		}
+	}
+}
+
+// TestFailover kills a master of a cluster. Its keys are served again as soon as its
+// replica has taken over, not when the client next reads the slots by itself, 60 s later.
+func TestFailover(t *testing.T) {
+	nodes, cluster := startCluster(t)
+	doomed := servers.ForTest(t, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf")
+	replica := doomed.Client()
+	defer replica.Close()
+	host, port := address(nodes[0])
+	must(t, replica.ClusterMeet(t.Context(), host, port).Err())
+	all := append(nodes[:3:3], replica)
+	until(t, "four nodes that know each other", knowEachOther(t, all))
+	for _, node := range all {
+		must(t, node.ConfigSet(t.Context(), "cluster-node-timeout", "1000").Err())
+	}
+	// The fourth node takes over the place of a master, and that master becomes its
+	// replica: so the one to kill is a server that the test can stop.
+	must(t, replica.ClusterReplicate(t.Context(), nodeID(t, nodes[1])).Err())
+	linked := func(node *redis.Client) func() bool {
+		return func() bool {
+			info, err := node.Info(t.Context(), "replication").Result()
+			must(t, err)
+			return strings.Contains(info, "master_link_status:up")
+		}
+	}
+	until(t, "a replica", linked(replica))
+	until(t, "a manual failover", func() bool {
+		_ = replica.ClusterFailover(t.Context()).Err() // refused while the nodes do not know the replica yet
+		return linked(nodes[1])()
+	})
+	until(t, "agreement", knowEachOther(t, all))
+	cluster.ReloadState(t.Context())
+
+	limit := loader.Limit{Amount: 1000, Period: time.Hour}
+	limiter := newLimiter(t, cluster)
+	key := ""
+	until(t, "a key of the master", func() bool {
+		key += "x"
+		node, err := cluster.MasterForKey(t.Context(), limiter.Key(key, limit))
+		must(t, err)
+		return node.Options().Addr == replica.Options().Addr
+	})
+	allow(t, limiter, key, limit, 1)
+	doomed.Stop()
+	killed := time.Now()
+	named := false
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err := limiter.Allow(ctx, key, limit)
+		cancel()
+		if err == nil {
+			break
+		}
+		named = named || strings.Contains(err.Error(), replica.Options().Addr)
+		if !isSpent(err, loader.ErrNotSpent) && !isSpent(err, loader.ErrMaybeSpent) {
+			t.Errorf("%v is not one of the two", err)
+		}
+		if time.Since(killed) > 90*time.Second {
+			t.Fatalf("no answer in 90 s: %v", err)
+		}
+	}
+	took := time.Since(killed)
+	t.Logf("answered again after %v", took)
+	if took > 20*time.Second || !named {
+		t.Errorf("answered again after %v, want 20 s at most, the dead server named: %v", took, named)
+	}
+}
