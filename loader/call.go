@@ -12,24 +12,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// call is one command to run a script, and what became of it. Its arguments stand in its
-// own array, which spares an allocation. go-redis calls Args, NoRetry and SetErr, from
-// other goroutines too.
+// call is one EVALSHA or EVAL on one key, and what became of it. Its arguments stand in its
+// own array, which spares an allocation. go-redis calls NoRetry, SetErr and, through an
+// argument, MarshalBinary, from other goroutines too.
 type call struct {
 	*redis.Cmd
-	script *asset // nil for a command that is no EVALSHA
+	script *asset // nil for an EVAL
 	key    string // the Redis key
 	args   [9]any
-	n      int // arguments in use
-	keyPos int8
+	n      int  // arguments in use
 	free   bool // it writes nothing, so it may be repeated
-	piped  bool // it is in a pipeline, so Val does not wait
+	piped  bool // it is in a pipeline to several servers
 
 	mu       sync.Mutex
-	written  bool  // its bytes were asked for, and no server has answered them yet
+	written  bool  // its bytes were asked for, and no server has refused them since
 	answered bool  // a reply was read
-	given    any   // the reply, or refused the server's error, of a call in a pipeline
-	refused  error // so that it is there when the call is given up
+	given    any   // the reply, when piped, so that it is there if another server hangs
+	refused  error // a server's error reply
 	lost     error // what go-redis said after the reply
 	moved    string
 	gaveUp   error // the context's end, before go-redis came back
@@ -82,7 +81,7 @@ func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit,
 	if cost < 0 || cost > maxCost {
 		return refuse(ErrCost, fmt.Sprintf("%v: cost %d is outside 0 .. %d", limit, cost, int64(maxCost)))
 	}
-	c.script, c.free, c.n, c.keyPos = l.gcra, cost == 0, 8, 3
+	c.script, c.free, c.n = l.gcra, cost == 0, 8
 	c.args[4] = limit.Amount
 	switch {
 	case limit.Algorithm == FixedWindow:
@@ -95,7 +94,7 @@ func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit,
 		c.args[6] = limit.Burst
 	}
 	c.key = l.Key(key, limit)
-	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.sha1, 1, c.key
+	c.args[0], c.args[1], c.args[2], c.args[3] = "evalsha", c.script.sha1, (*numKeys)(c), c.key
 	c.args[5], c.args[7] = int64(limit.Period), cost
 	if l.clock != nil {
 		now := l.clock()
@@ -110,7 +109,7 @@ func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit,
 // ready makes c a new command of its arguments.
 func (c *call) ready(ctx context.Context, piped bool) {
 	c.Cmd = redis.NewCmd(ctx, c.args[:c.n]...)
-	c.SetFirstKeyPos(c.keyPos) // by which a cluster client finds the slot, a ring the shard
+	c.SetFirstKeyPos(3) // by which a cluster client finds the slot, a ring the shard
 	c.piped = piped
 	c.written, c.answered, c.given, c.refused, c.lost, c.failed = false, false, nil, nil, nil, nil
 }
@@ -124,23 +123,36 @@ func (c *call) byText() { c.args[0], c.args[1] = "eval", c.script.text }
 // nothing and may be repeated.
 func (c *call) NoRetry() bool { return !c.free }
 
-// ping is what is sent in place of a call that was given up before it was sent.
-var ping = []any{"ping"}
+// numKeys is the argument that says that one key follows. go-redis asks for its bytes when
+// it writes the command, which is the one sign of whether anything was sent: a server runs
+// nothing that it has not got to the end. (An auto pipeline asks for them before, so there
+// a call may seem to have been sent.) It is a call, so that it needs no allocation.
+type numKeys call
 
-// Args is what go-redis writes. It is the one sign of whether anything was sent.
-func (c *call) Args() []any {
+var (
+	oneKey = []byte("1")
+	noKeys = []byte("given up") // which EVAL and EVALSHA refuse before they run anything
+)
+
+// MarshalBinary is never an error: that would fail other commands of the pipeline.
+func (k *numKeys) MarshalBinary() ([]byte, error) {
+	c := (*call)(k)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gaveUp != nil && !c.written {
-		return ping
+		return noKeys, nil
 	}
 	c.written, c.refused = true, nil
-	return c.Cmd.Args()
+	return oneKey, nil
 }
 
+// String is for hooks that print commands.
+func (k *numKeys) String() string { return "1" }
+
 // SetErr keeps a reply that is there: go-redis puts a lost connection's error on every
-// call of a pipeline, also on those whose reply came before. It must not wait: on an
-// auto pipeline Err and Val wait for the batch, which waits for SetErr.
+// call of a pipeline, also on those whose reply came before. It must not wait: on an auto
+// pipeline Err and Val wait for the batch, which waits for SetErr. A cluster's and a
+// ring's own pipelines have no such batch.
 func (c *call) SetErr(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,13 +288,9 @@ func (l *Limiter) serverOf(key, moved string, err error) string {
 	}
 	var node *redis.Client
 	switch client := l.client.(type) {
-	case interface {
-		MasterForKey(context.Context, string) (*redis.Client, error)
-	}:
+	case clusterClient:
 		node, _ = client.MasterForKey(over, key)
-	case interface {
-		GetShardClientForKey(string) (*redis.Client, error)
-	}:
+	case ringClient:
 		node, _ = client.GetShardClientForKey(key)
 	case interface{ Options() *redis.Options }:
 		return addressOf(client.Options())

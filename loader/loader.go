@@ -25,6 +25,17 @@ type Limiter struct {
 	clock        func() time.Time // nil: the server's
 	gcra, window *asset
 	patience     patience
+	spread       bool // the client is a cluster's or a ring's, of several servers
+}
+
+// clusterClient and ringClient are what is used of the two beside what all clients have;
+// a wrapper may have it too.
+type clusterClient interface {
+	MasterForKey(ctx context.Context, key string) (*redis.Client, error)
+}
+
+type ringClient interface {
+	GetShardClientForKey(key string) (*redis.Client, error)
 }
 
 // asset is a script with the argument that names it, which spares an allocation a call.
@@ -103,11 +114,13 @@ func New(client redis.UniversalClient, options ...Option) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, cluster := client.(clusterClient)
+	_, ring := client.(ringClient)
 	load := func(kind string) *asset { return &asset{chosen[kind], chosen[kind].SHA1} }
 	return &Limiter{
 		client: client, prefix: s.prefix, clock: s.clock,
 		gcra: load("gcra"), window: load("window"),
-		patience: patienceOf(client),
+		patience: patienceOf(client), spread: cluster || ring,
 	}, nil
 }
 

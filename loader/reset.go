@@ -47,22 +47,22 @@ func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) error {
 		// The low 32 bits of the period are its remainder by 2^32.
 		kind, form = "window", binary.BigEndian.AppendUint32(nil, uint32(limit.Period))
 	}
-	return l.forget(ctx, key, limit, 3, "eval", reset, 1, nil, kind, form)
+	return l.forget(ctx, key, limit, reset, kind, form)
 }
 
 // Delete deletes the limit's key, whatever it holds. It is sent once.
 func (l *Limiter) Delete(ctx context.Context, key string, limit Limit) error {
-	return l.forget(ctx, key, limit, 1, "del", nil)
+	return l.forget(ctx, key, limit, "return redis.pcall('DEL', KEYS[1])")
 }
 
-// forget sends a command that answers with a number. Its argument at keyPos is the key.
-func (l *Limiter) forget(ctx context.Context, key string, limit Limit, keyPos int8, args ...any) error {
+// forget runs a script that answers with the number of keys that it deleted.
+func (l *Limiter) forget(ctx context.Context, key string, limit Limit, text string, args ...any) error {
 	if err := l.checked(ctx, key, limit); err != nil {
 		return err
 	}
-	c := &call{key: l.Key(key, limit), keyPos: keyPos}
-	c.n = copy(c.args[:], args)
-	c.args[keyPos] = c.key
+	c := &call{key: l.Key(key, limit)}
+	c.args[0], c.args[1], c.args[2], c.args[3] = "eval", text, (*numKeys)(c), c.key
+	c.n = 4 + copy(c.args[4:], args)
 	l.send(ctx, c)
 	if c.failed != nil {
 		return c.failed

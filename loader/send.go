@@ -148,7 +148,7 @@ func (l *Limiter) one(ctx context.Context, c *call, wait time.Duration) {
 func (l *Limiter) many(ctx context.Context, calls []*call, wait time.Duration) {
 	pipe := l.client.Pipeline()
 	for _, c := range calls {
-		c.ready(ctx, true)
+		c.ready(ctx, l.spread)
 		_ = pipe.Process(ctx, c) // it only queues
 	}
 	err, late := within(ctx, wait, func(ctx context.Context) error {

@@ -213,12 +213,12 @@ func commandOf(ctx context.Context, client *redis.Client, open opener, now func(
 	command := t.commands[0]
 	at := slices.IndexFunc(command, func(arg any) bool {
 		text, ok := arg.(string)
-		return ok && strings.HasSuffix(text, mark)
+		return ok && strings.Contains(text, mark)
 	})
 	return func(key string) []any {
 		made := slices.Clone(command)
 		if at >= 0 {
-			made[at] = strings.TrimSuffix(made[at].(string), mark) + key
+			made[at] = strings.Replace(made[at].(string), mark, key, 1)
 		}
 		return made
 	}, nil

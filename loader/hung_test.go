@@ -1,0 +1,286 @@
+//go:build unix
+
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tatami-rate/tatami/loader"
+	"github.com/tatami-rate/tatami/precision/servers"
+)
+
+// slack is how late after its deadline a call may come back. A busy machine may add to it,
+// so the best of three tries counts.
+const slack = 50 * time.Millisecond
+
+// hang stops the process of each server, until the returned function lets it go on.
+func hang(t *testing.T, nodes ...*redis.Client) (resume func()) {
+	t.Helper()
+	var pids []int
+	for _, node := range nodes {
+		info, err := node.Info(t.Context(), "server").Result()
+		must(t, err)
+		_, rest, _ := strings.Cut(info, "process_id:")
+		digits, _, _ := strings.Cut(rest, "\r\n")
+		pid, err := strconv.Atoi(digits)
+		must(t, err)
+		must(t, syscall.Kill(pid, syscall.SIGSTOP))
+		pids = append(pids, pid)
+	}
+	resume = func() {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT) // an error means that it has ended
+		}
+	}
+	t.Cleanup(resume)
+	return resume
+}
+
+// inTime has do come back within slack of a deadline of 100 ms, with an error that says
+// that the context ended it.
+func inTime(t *testing.T, what string, do func(ctx context.Context) error) {
+	t.Helper()
+	const deadline = 100 * time.Millisecond
+	var late time.Duration
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		began := time.Now()
+		err := do(ctx)
+		late = time.Since(began) - deadline
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "tatami: ") {
+			t.Errorf("%s: %v, want one that the deadline passed", what, err)
+		}
+		if late <= slack {
+			return
+		}
+	}
+	t.Errorf("%s: back %v after the deadline", what, late)
+}
+
+// everyCall makes each call of a limiter, and holds its error against being one of the two.
+func everyCall(t *testing.T, what string, limiter *loader.Limiter) {
+	t.Helper()
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	both := []loader.Call{{Key: "k", Limit: limit, Cost: 1}, {Key: "l", Limit: limit, Cost: 1}}
+	for name, do := range map[string]func(ctx context.Context) error{
+		"Allow":  func(ctx context.Context) error { _, err := limiter.Allow(ctx, "k", limit); return err },
+		"Peek":   func(ctx context.Context) error { _, err := limiter.Peek(ctx, "k", limit); return err },
+		"Reset":  func(ctx context.Context) error { return limiter.Reset(ctx, "k", limit) },
+		"Delete": func(ctx context.Context) error { return limiter.Delete(ctx, "k", limit) },
+		"AllowEach": func(ctx context.Context) error {
+			outcomes := limiter.AllowEach(ctx, both...)
+			return errors.Join(joined(outcomes[0].Err), joined(outcomes[1].Err))
+		},
+	} {
+		inTime(t, what+", "+name, func(ctx context.Context) error {
+			err := do(ctx)
+			if !isSpent(err, loader.ErrNotSpent) && !isSpent(err, loader.ErrMaybeSpent) && name != "AllowEach" {
+				t.Errorf("%s, %s: %v is not one of the two", what, name, err)
+			}
+			return err
+		})
+	}
+	for name, ask := range map[string]func(context.Context) ([]loader.Presence, error){"Load": limiter.Load, "Verify": limiter.Verify} {
+		inTime(t, what+", "+name, func(ctx context.Context) error {
+			found, err := ask(ctx)
+			if found != nil || !errors.Is(err, loader.ErrUnreached) {
+				t.Errorf("%s, %s: %v, %v, want an ErrUnreached", what, name, found, err)
+			}
+			return err
+		})
+	}
+}
+
+// joined keeps errors.Join from hiding that one of two is missing.
+func joined(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
+}
+
+// TestHungServer stops the servers of each kind of client, whose options are go-redis's
+// defaults: a ReadTimeout of 5 s, and no ContextTimeoutEnabled.
+func TestHungServer(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) backend{
+		"single": singleBackend, "cluster": clusterBackend, "ring": ringBackend,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t)
+			direct := &front{}
+			for _, kind := range b.kinds {
+				for _, warm := range []bool{false, true} { // with connections and without
+					kind.with(t, direct, func(client redis.UniversalClient) {
+						limiter, err := loader.New(client)
+						must(t, err)
+						if warm {
+							limit := loader.Limit{Amount: 10, Period: time.Hour}
+							_, err := limiter.Peek(t.Context(), "k", limit)
+							must(t, err)
+							limiter.AllowEach(t.Context(), loader.Call{Key: "k", Limit: limit}, loader.Call{Key: "l", Limit: limit})
+						}
+						resume := hang(t, b.masters...)
+						defer resume()
+						everyCall(t, kind.name+" warm="+strconv.FormatBool(warm), limiter)
+					})
+				}
+			}
+		})
+	}
+}
+
+// TestWithoutConnection has calls that wait for a connection: of a pool whose one hangs,
+// and of a host that does not answer a dial. Surely nothing was spent, then and later.
+func TestWithoutConnection(t *testing.T) {
+	direct, checker := start(t)
+	limit := loader.Limit{Amount: 10, Period: 1000 * time.Hour}
+	options := *direct.Options()
+	options.PoolSize, options.PipelinePoolSize = 1, -1
+	client := redis.NewClient(&options)
+	defer client.Close()
+	limiter := newLimiter(t, client)
+	goroutines := runtime.NumGoroutine()
+
+	resume := hang(t, direct)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	_, err := limiter.Allow(ctx, "k", limit)
+	cancel()
+	if !isSpent(err, loader.ErrMaybeSpent) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), options.Addr) {
+		t.Errorf("a call that was sent: %v, want an ErrMaybeSpent that names %s", err, options.Addr)
+	}
+	inTime(t, "pool", func(ctx context.Context) error {
+		for _, outcome := range limiter.AllowEach(ctx, loader.Call{Key: "k", Limit: limit, Cost: 1}, loader.Call{Key: "k", Limit: limit, Cost: 1}) {
+			if !isSpent(outcome.Err, loader.ErrNotSpent) {
+				t.Errorf("a batch without a connection: %v, want an ErrNotSpent", outcome.Err)
+			}
+		}
+		_, err := limiter.Allow(ctx, "k", limit)
+		if !isSpent(err, loader.ErrNotSpent) {
+			t.Errorf("a call without a connection: %v, want an ErrNotSpent", err)
+		}
+		return err
+	})
+	resume()
+	if got := allow(t, checker, "k", limit, 0); got.Remaining != 9 {
+		t.Errorf("%d remaining, want 9: only the first call was sent", got.Remaining)
+	}
+	until(t, "the end of what was given up", func() bool { return runtime.NumGoroutine() <= goroutines })
+	if got := allow(t, checker, "k", limit, 0); got.Remaining != 9 {
+		t.Errorf("%d remaining later, want 9: only the first call was sent", got.Remaining)
+	}
+
+	silent := swallow(t)
+	for name, client := range map[string]redis.UniversalClient{
+		"Client":        redis.NewClient(&redis.Options{Addr: silent}),
+		"ClusterClient": redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{silent}}),
+		"Ring":          redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": silent}}),
+	} {
+		defer client.Close()
+		limiter, err := loader.New(client)
+		must(t, err)
+		everyCall(t, name+" of a host that swallows dials", limiter)
+		inTime(t, name+" of a host that swallows dials", func(ctx context.Context) error {
+			_, err := limiter.Allow(ctx, "k", limit)
+			if !isSpent(err, loader.ErrNotSpent) {
+				t.Errorf("%s: %v, want an ErrNotSpent", name, err)
+			}
+			return err
+		})
+	}
+}
+
+// swallow returns an address of this machine that answers no dial: a socket whose backlog
+// is full.
+func swallow(t *testing.T) (addr string) {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	must(t, err)
+	t.Cleanup(func() { syscall.Close(fd) })
+	must(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	must(t, syscall.Listen(fd, 0))
+	bound, err := syscall.Getsockname(fd)
+	must(t, err)
+	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(bound.(*syscall.SockaddrInet4).Port))
+	for range 100 {
+		conn, err := net.DialTimeout("tcp", addr, 100*time.Millisecond)
+		if err != nil {
+			return addr
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	t.Skip("skipped: this system accepts 100 connections to a socket with a backlog of 0")
+	return ""
+}
+
+// TestBatchWithoutDeadline has AllowEach wait for hung servers for one ReadTimeout, whether
+// it has connections or not; what another server answered is there.
+func TestBatchWithoutDeadline(t *testing.T) {
+	const readTimeout = 500 * time.Millisecond
+	limit := loader.Limit{Amount: 10, Period: 1000 * time.Hour}
+	single := servers.ForTest(t).Client()
+	defer single.Close()
+	a, b := servers.ForTest(t).Client(), servers.ForTest(t).Client()
+	defer a.Close()
+	defer b.Close()
+	nodes, _ := startCluster(t)
+	var calls []loader.Call
+	for i := range 40 {
+		calls = append(calls, loader.Call{Key: "k" + strconv.Itoa(i), Limit: limit, Cost: int64(i % 2)})
+	}
+	for _, test := range []struct {
+		name string
+		open func() redis.UniversalClient
+		hung []*redis.Client
+		part bool // another server answers
+	}{
+		{"Client", func() redis.UniversalClient {
+			return redis.NewClient(&redis.Options{Addr: single.Options().Addr, ReadTimeout: readTimeout})
+		}, []*redis.Client{single}, false},
+		{"Ring", func() redis.UniversalClient {
+			return redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Options().Addr, "b": b.Options().Addr},
+				ReadTimeout: readTimeout, HeartbeatFrequency: time.Hour})
+		}, []*redis.Client{a}, true},
+		{"ClusterClient", func() redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Options().Addr}, ReadTimeout: readTimeout})
+		}, nodes[1:], true},
+	} {
+		for _, warm := range []bool{false, true} {
+			client := test.open()
+			limiter := newLimiter(t, client)
+			if warm {
+				allowEach(t, limiter, calls)
+			}
+			resume := hang(t, test.hung...)
+			began := time.Now()
+			answered, failed := 0, 0
+			for i, outcome := range limiter.AllowEach(t.Context(), calls...) {
+				if outcome.Err == nil {
+					answered++
+					continue
+				}
+				failed++
+				if !isSpent(outcome.Err, loader.ErrNotSpent) && !isSpent(outcome.Err, loader.ErrMaybeSpent) ||
+					errors.Is(outcome.Err, context.DeadlineExceeded) {
+					t.Errorf("%s, warm=%v, call %d: %v", test.name, warm, i, outcome.Err)
+				}
+			}
+			took := time.Since(began)
+			resume()
+			client.Close()
+			if took > readTimeout+4*slack || failed == 0 || (answered > 0) != test.part {
+				t.Errorf("%s, warm=%v: back after %v with %d answers and %d errors", test.name, warm, took, answered, failed)
+			}
+		}
+	}
+}
