@@ -282,11 +282,11 @@ func testClient(t *testing.T, b backend, f *front, kind kind, checker testLimite
 			}
 		}},
 		{"lost reply", func(t *testing.T, limiter *loader.Limiter) {
-			got, err := limiter.Allow(ctx, "warm", limit) // the connection is made, the script there
+			_, err := limiter.Allow(ctx, "warm", limit) // the connection is made, the script there
 			must(t, err)
 			f.loseCalls(true)
 			defer f.loseCalls(false)
-			if got, err = limiter.Allow(ctx, "a", limit); got != (loader.Result{}) || !isSpent(err, loader.ErrMaybeSpent) {
+			if got, err := limiter.Allow(ctx, "a", limit); got != (loader.Result{}) || !isSpent(err, loader.ErrMaybeSpent) {
 				t.Errorf("Allow: %+v, %v, want an ErrMaybeSpent", got, err)
 			}
 		}},

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -130,19 +131,18 @@ func (l *Limiter) attempt(ctx context.Context, calls []*call, wait time.Duration
 
 func (l *Limiter) one(ctx context.Context, c *call, wait time.Duration) {
 	c.ready(ctx, false)
-	if _, bounded := ctx.Deadline(); !bounded && wait < 1 {
-		l.settle(ctx, c, l.client.Process(ctx, c))
-		return
-	}
-	err, late := within(ctx, wait, func(ctx context.Context) error {
-		err := l.client.Process(ctx, c)
-		_ = c.Err() // waits, when an auto pipeline has only queued the call
-		return err
-	})
+	c.client = l.client
+	err, late := within(ctx, wait, c)
 	if late {
 		c.giveUp(err)
 	}
 	l.settle(ctx, c, err)
+}
+
+func (c *call) run(ctx context.Context) error {
+	err := c.client.Process(ctx, c)
+	_ = c.Err() // waits, when an auto pipeline has only queued the call
+	return err
 }
 
 func (l *Limiter) many(ctx context.Context, calls []*call, wait time.Duration) {
@@ -151,10 +151,10 @@ func (l *Limiter) many(ctx context.Context, calls []*call, wait time.Duration) {
 		c.ready(ctx, l.spread)
 		_ = pipe.Process(ctx, c) // it only queues
 	}
-	err, late := within(ctx, wait, func(ctx context.Context) error {
+	err, late := within(ctx, wait, runFunc(func(ctx context.Context) error {
 		_, err := pipe.Exec(ctx)
 		return err
-	})
+	}))
 	for _, c := range calls {
 		if late {
 			c.giveUp(err)
@@ -163,25 +163,40 @@ func (l *Limiter) many(ctx context.Context, calls []*call, wait time.Duration) {
 	}
 }
 
-// within runs do and waits for it until the context's deadline, or without one for wait
+// runner is what within runs: an interface, since a closure for one call would be an
+// allocation more.
+type runner interface {
+	run(ctx context.Context) error
+}
+
+type runFunc func(ctx context.Context) error
+
+func (f runFunc) run(ctx context.Context) error { return f(ctx) }
+
+// results has the channels of those that came back in time, for the next.
+var results = sync.Pool{New: func() any { return make(chan error, 1) }}
+
+// within runs r and waits for it until the context's deadline, or without one for wait
 // when that is above 0: go-redis looks at a context only between its steps, and reads on
-// past it unless ContextTimeoutEnabled is set. late is true when do was left to end by
+// past it unless ContextTimeoutEnabled is set. late is true when r was left to end by
 // itself, at the latest by the client's own timeouts.
-func within(ctx context.Context, wait time.Duration, do func(context.Context) error) (err error, late bool) {
+func within(ctx context.Context, wait time.Duration, r runner) (err error, late bool) {
+	limited := ctx
 	if _, bounded := ctx.Deadline(); !bounded {
 		if wait < 1 {
-			return do(ctx), false
+			return r.run(ctx), false
 		}
-		limited, cancel := context.WithTimeout(ctx, wait)
+		with, cancel := context.WithTimeout(ctx, wait)
 		defer cancel()
-		ctx = limited
+		limited = with
 	}
-	done := make(chan error, 1)
-	go func() { done <- do(ctx) }()
+	result, inner := results.Get().(chan error), limited // which is set once, so it needs no allocation
+	go func() { result <- r.run(inner) }()
 	select {
-	case err := <-done:
+	case err := <-result:
+		results.Put(result)
 		return err, false
-	case <-ctx.Done():
-		return ctx.Err(), true
+	case <-limited.Done():
+		return limited.Err(), true
 	}
 }
