@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector makes a sync.Pool drop some of what it is given.
+
 package loader_test
 
 import (
