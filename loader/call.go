@@ -28,6 +28,7 @@ type call struct {
 
 	mu       sync.Mutex
 	written  bool  // its bytes were asked for, and no server has refused them since
+	broken   bool  // its reply was lost: an error reply after that is another command's, ASKING's
 	answered bool  // a reply was read
 	given    any   // the reply, when piped, so that it is there if another server hangs
 	refused  error // a server's error reply
@@ -114,7 +115,8 @@ func (c *call) ready(ctx context.Context, piped bool) {
 	c.Cmd = redis.NewCmd(ctx, c.args[:c.n]...)
 	c.SetFirstKeyPos(3) // by which a cluster client finds the slot, a ring the shard
 	c.piped = piped
-	c.written, c.answered, c.given, c.refused, c.lost, c.failed = false, false, nil, nil, nil, nil
+	c.written, c.broken, c.answered = false, false, false
+	c.given, c.refused, c.lost, c.failed = nil, nil, nil, nil
 }
 
 // byText makes c send the script's text, which loads it and runs it in one step, so that a
@@ -145,7 +147,7 @@ func (k *numKeys) MarshalBinary() ([]byte, error) {
 	if c.gaveUp != nil && !c.written {
 		return noKeys, nil
 	}
-	c.written, c.refused = true, nil
+	c.written, c.broken, c.refused = true, false, nil
 	return oneKey, nil
 }
 
@@ -164,7 +166,7 @@ func (c *call) SetErr(err error) {
 		if c.piped {
 			c.given = c.Val()
 		}
-	} else if c.answered {
+	} else if c.answered || c.broken && errors.As(err, new(redis.Error)) {
 		c.lost = err
 		return
 	} else {
@@ -177,6 +179,7 @@ func (c *call) SetErr(err error) {
 func (c *call) note(err error) {
 	var answer redis.Error
 	if !errors.As(err, &answer) {
+		c.broken = c.written
 		return
 	}
 	c.refused = err

@@ -90,6 +90,7 @@ func startSentinel(t *testing.T, master *redis.Client) (addr string) {
 	config := filepath.Join(t.TempDir(), "sentinel.conf")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "port %s\nbind 127.0.0.1\nsentinel monitor tatami %s %s 1\n", port, host, masterPort), 0o600))
 	command := exec.Command(binary, config, "--sentinel")
+	command.Dir = filepath.Dir(config)
 	must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill() // an error means that it has ended

@@ -142,27 +142,26 @@ var replies = []reply{
 	{prefix: "BADSTATE ", kind: ErrBadState}, // the scripts, in place of SET
 	{prefix: "WRONGTYPE ", kind: ErrBadState},
 
-	{prefix: "NOSCRIPT "},                         // eval.c, evalGenericCommand: there is nothing to run
-	{prefix: "LOADING ", again: true},             // processCommand
-	{prefix: "BUSY "},                             // processCommand: another script runs
-	{prefix: "MASTERDOWN "},                       // processCommand: a replica without its master
-	{prefix: "MISCONF "},                          // processCommand, or SET in a script: cannot persist
-	{prefix: "NOREPLICAS "},                       // processCommand, or SET in a script: min-replicas-to-write
-	{prefix: "READONLY ", kind: ErrReadOnly},      // processCommand, or SET in a script
-	{prefix: "OOM ", kind: ErrOutOfMemory},        // processCommand, or SET in a script
-	{prefix: "NOAUTH "},                           // processCommand
-	{prefix: "NOPERM "},                           // processCommand: ACL
-	{prefix: "WRONGPASS "},                        // acl.c, authCommand: on a connection's first command
-	{prefix: "NOPROTO "},                          // networking.c, helloCommand: likewise
-	{prefix: "DENIED "},                           // networking.c: protected mode, instead of a connection
-	{prefix: "ERR max number of clients"},         // networking.c: instead of a connection
-	{prefix: "ERR unknown command"},               // processCommand
-	{prefix: "CLUSTERDOWN ", again: true},         // cluster.c, getNodeByQuery, called by processCommand
-	{prefix: "TRYAGAIN ", again: true},            // likewise
-	{prefix: "CROSSSLOT "},                        // likewise
-	{prefix: "MOVED "},                            // likewise
-	{prefix: "ASK "},                              // likewise
-	{prefix: "ERR This instance has cluster sup"}, // cluster.c: ASKING outside of a cluster
+	{prefix: "NOSCRIPT "},                    // eval.c, evalGenericCommand: there is nothing to run
+	{prefix: "LOADING ", again: true},        // processCommand
+	{prefix: "BUSY "},                        // processCommand: another script runs
+	{prefix: "MASTERDOWN "},                  // processCommand: a replica without its master
+	{prefix: "MISCONF "},                     // processCommand, or SET in a script: cannot persist
+	{prefix: "NOREPLICAS "},                  // processCommand, or SET in a script: min-replicas-to-write
+	{prefix: "READONLY ", kind: ErrReadOnly}, // processCommand, or SET in a script
+	{prefix: "OOM ", kind: ErrOutOfMemory},   // processCommand, or SET in a script
+	{prefix: "NOAUTH "},                      // processCommand
+	{prefix: "NOPERM "},                      // processCommand: ACL
+	{prefix: "WRONGPASS "},                   // acl.c, authCommand: on a connection's first command
+	{prefix: "NOPROTO "},                     // networking.c, helloCommand: likewise
+	{prefix: "DENIED "},                      // networking.c: protected mode, instead of a connection
+	{prefix: "ERR max number of clients"},    // networking.c: instead of a connection
+	{prefix: "ERR unknown command"},          // processCommand
+	{prefix: "CLUSTERDOWN ", again: true},    // cluster.c, getNodeByQuery, called by processCommand
+	{prefix: "TRYAGAIN ", again: true},       // likewise
+	{prefix: "CROSSSLOT "},                   // likewise
+	{prefix: "MOVED "},                       // likewise
+	{prefix: "ASK "},                         // likewise
 }
 
 // killed is in the reply of a script that SCRIPT KILL ended. Redis kills only one that has
