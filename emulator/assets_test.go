@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,11 +11,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/emulator/hostile"
 	"github.com/tatami-rate/tatami/lua"
 )
 
-const nowText = "1735689600000000000" // 2025-01-01T00:00:00Z
+const (
+	nowText   = "1735689600000000000" // 2025-01-01T00:00:00Z, where the clock of New stands
+	nowMinute = 1735689600 / 60
+)
 
 // asset is a script with arguments that are admitted, the clock last.
 type asset struct {
@@ -23,10 +27,7 @@ type asset struct {
 	args         []any
 }
 
-var assets = []asset{
-	gcra("gcra_v1"), gcra("gcra_v2"),
-	window("window_v1"), window("window_v2"),
-}
+var assets = []asset{gcra("gcra_v1"), gcra("gcra_v2"), window("window_v1")}
 
 func gcra(name string) asset {
 	return asset{name, lua.Assets[name], []string{"amount", "period_ns", "burst", "cost", "now_ns"},
@@ -36,6 +37,14 @@ func gcra(name string) asset {
 func window(name string) asset {
 	return asset{name, lua.Assets[name], []string{"amount", "period_ns", "mode", "cost", "now_ns"},
 		[]any{"300", "60000000000", "sliding", "1", nowText}}
+}
+
+// counts is the state of a window.
+func counts(index uint32, previous, current uint16, periodNs int64) string {
+	state := binary.BigEndian.AppendUint32(nil, index)
+	state = binary.BigEndian.AppendUint16(state, previous)
+	state = binary.BigEndian.AppendUint16(state, current)
+	return string(binary.BigEndian.AppendUint32(state, uint32(periodNs)))
 }
 
 func (a asset) isWindow() bool { return a.slots[2] == "mode" }
@@ -49,59 +58,95 @@ func (a asset) with(slot string, value any) []any {
 
 // trial is one call on a key that was prepared by commands.
 type trial struct {
-	name    string
-	prepare [][]any
-	script  string
-	keys    []string
-	args    []any
-	want    string // how the error reply starts; empty for none
+	name        string
+	prepare     [][]any
+	script      string // its name
+	keys        []string
+	args        []any
+	serverClock bool   // whether now_ns is left out
+	want        string // how the error reply starts; empty for none
 }
 
-// taken are the arguments of the list below that a slot takes, by script and slot, or by
-// slot for all scripts.
-var taken = map[string][]string{
-	"amount":              {"1e3", "0x10", "010", " 10 ", "1", "65535", "10\x00", "0x1p4", "\n7"},
-	"gcra_v1 amount":      {"65536"},
-	"gcra_v2 amount":      {"65536"},
-	"period_ns":           {"1e3", "65535", "65536", "4503599627370496"}, // 300 and more
-	"window_v1 period_ns": {"0x10", "010", " 10 ", "1", "10\x00", "0x1p4", "\n7"},
-	"window_v2 period_ns": {"0x10", "010", " 10 ", "1", "10\x00", "0x1p4", "\n7"},
-	"burst":               {"1e3", "0x10", "010", " 10 ", "1", "65535", "65536", "10\x00", "0x1p4", "\n7"},
-	"mode":                {"fixed", "sliding"},
-	"cost": {"1e3", "0x10", "010", " 10 ", "-0", "0", "1", "65535", "65536", "4503599627370496", "10\x00", "0x1p4",
-		"\n7"},
-	"now_ns": {"010", "0", "1", "65535", "65536", "4503599627370496", "4503599627370497", "9007199254740992",
-		"9007199254740993"},
-	"gcra_v2 now_ns": {"4611686018427387904"},
-	"gcra_v1 state": append(tats, "0", "1735689600000000000", "1735689600000000001", "1735689612000000000", "1735689612000000256",
-		"2305843009213693697", "2305843009213693952"),
-	"gcra_v2 state": append(tats, "0", "1735689600000000000", "1735689600000000001", "1735689612000000000", "1735689612000000256",
-		"2305843009213693697", "2305843009213693952", "2305843009213693953", "9223372036854775807", "9223372036854775808",
-		"9999999999999999999"),
-	"window_v1 state": counts,
-	"window_v2 state": counts,
+// takes tells whether the script takes the argument in this slot, beside a's others.
+func (a asset) takes(slot string, argument hostile.Argument) bool {
+	within := func(least, most float64) bool {
+		return argument.Whole && argument.Value >= least && argument.Value <= most
+	}
+	switch slot {
+	case "amount":
+		if a.isWindow() {
+			return within(1, 65535)
+		}
+		return within(1, 60e9)
+	case "period_ns":
+		if a.isWindow() {
+			return within(1, 1<<52)
+		}
+		return within(300, 1<<52)
+	case "burst":
+		return within(1, (1<<52)/200e6)
+	case "mode":
+		return argument.Text == "fixed" || argument.Text == "sliding"
+	case "cost":
+		return within(0, 1<<52)
+	}
+	if !hostile.IsClock(argument.Text) {
+		return argument.Text == ""
+	}
+	nowNs, err := strconv.ParseUint(argument.Text, 10, 64)
+	return err == nil && nowNs <= lastClock[a.name]
 }
 
-// tats are TATs of a second or less after 1970, one a length; counts are states of
-// windows: none, the present one, the one before, the next, one that is far.
+// These are states by who takes them. A TAT of less than 19 digits is a caller's: the
+// server's clock takes it for a counter of somebody's.
 var (
-	tats   = []string{"1", "12", "123", "1234", "12345", "123456", "1234567", "12345678", "123456789", "1234567890"}
-	counts = []string{"12345678", "\x00\x00\x00\x00\x00\x00\x00\x00", "\x01\xb9\x6c\xc0\x00\x05\x00\x07",
-		"\x01\xb9\x6c\xbf\xff\xff\xff\xff", "\x01\xb9\x6c\xc1\x00\x05\x00\x07", "\xff\xff\xff\xff\xff\xff\xff\xff"}
+	shortTATs = []string{"0", "1", "12", "123", "1234", "12345", "123456", "1234567", "12345678", "123456789",
+		"1234567890", "123456789012", "173568960000000000"}
+	tats = []string{"1000000000000000000", "1735689600000000000", "1735689600000000001", "1735689612000000000",
+		"1735689612000000256", "2305843009213693697", "2305843009213693952"}
+	above61 = []string{"2305843009213693953", "9223372036854775807", "9223372036854775808", "9999999999999999999"}
+	credits = []string{"1735689600000000000 5 1735689600000000001", "1735689600000000001 1 1735689600000000000",
+		"1000000000000000000 99999999999999999999999999 9999999999999999999"}
+	shortCredits = []string{"0 1 1", "5 1 7", "7 5 3", "5 7 1735689600000000000", "1735689600000000000 7 5"}
+	// nobody's, but gcra_v1 need not look closer to refuse them as the others
+	oddCredits = []string{"00 1 7", "05 1 7", "01735689600000000000 1 1735689600000000000", "10000000000000000000 1 7",
+		"5 1 10000000000000000000"}
+	minutes = []string{counts(0, 0, 0, 60e9), counts(nowMinute, 0, 0, 60e9), counts(nowMinute, 5, 7, 60e9),
+		counts(nowMinute-1, 65535, 65535, 60e9), counts(nowMinute+1, 5, 7, 60e9), counts(1<<32-1, 65535, 65535, 60e9),
+		counts(nowMinute, 5, 7, 60e9+1<<32)}
+	otherPeriods = []string{counts(nowMinute, 5, 7, 61e9), counts(nowMinute, 5, 7, 60e9+1), counts(nowMinute, 5, 7, 60e9-1<<24),
+		counts(0, 0, 0, 0), "123456789012"}
+	foreign = []string{"hello", "", "nan", "inf", "-1", "1e400", "0x10", " 5 ", "5 ", " 5", "1e18", "1.5", "00", "01",
+		"0735689600000000000", "173568960000000000x", "x735689600000000000", "10000000000000000000", strings.Repeat("1", 10000),
+		"5\x00", "17\n", "+1735689600000000000", "1735689600000000000 ", "17356896000000000 0",
+		"5 1", "5 1 ", "5  1 7", " 5 1 7", "5 1 7 ", "5 0 7", "5 1 0", "5 01 7", "5 1 07", "5 1 7 9", "-5 1 7", "5 1 x", "5\t1\t7",
+		"1735689600000000000  1735689600000000000", "1735689600000000000 1\x00 1735689600000000000",
+		counts(nowMinute, 5, 7, 60e9)[:8], counts(nowMinute, 5, 7, 60e9)[:11], counts(nowMinute, 5, 7, 60e9) + "\x00"}
+	states = slices.Concat(shortTATs, tats, above61, credits, shortCredits, oddCredits, minutes, otherPeriods, foreign)
 )
 
-// arguments are tried in every slot.
-var arguments = []string{" ", "nan", "-nan", "inf", "-inf", "1e400", "1_000", "10abc", "1.5", "-1", "-9007199254740992",
-	"18446744073709551616", "99999999999999999999", "0x", "1e-3", "x", "--1", "1e", "nan(1)",
-	"1e3", "0x10", "010", " 10 ", "-0", "0", "1", "65535", "65536", "4503599627370496", "4503599627370497",
-	"9007199254740992", "9007199254740993", "4611686018427387904", "10\x00", "0x1p4", "\n7", "fixed", "sliding", "SLIDING",
-	strings.Repeat("9", 10000)}
-
-// states are texts that a key may hold.
-var states = slices.Concat([]string{"hello", "", "nan", "inf", "-1", "1e400", "0x10", " 5 ", "5 ", "1e18", "1.5", "00", "01", "0",
-	"0735689600000000000", "173568960000000000x", "x735689600000000000", "1735689600000000000", "1735689600000000001", "1735689612000000000", "1735689612000000256", "2305843009213693697",
-	"2305843009213693952", "2305843009213693953", "9223372036854775807", "9223372036854775808", "9999999999999999999",
-	"10000000000000000000", strings.Repeat("1", 10000), "5\x00", "17\n"}, tats, counts)
+// refusal is how the error reply to a state starts, and empty where there is none.
+func (a asset) refusal(state string, serverClock bool) string {
+	of := func(lists ...[]string) bool { return slices.Contains(slices.Concat(lists...), state) }
+	what := "key holds something else than a decimal TAT"
+	switch {
+	case a.isWindow() && of(minutes):
+		return ""
+	case a.isWindow() && of(otherPeriods):
+		what = "key holds counts of another period; name the period in the key"
+	case a.isWindow():
+		what = "key holds something else than 12 bytes of counts"
+	case of(tats) || !serverClock && of(shortTATs):
+		return ""
+	case a.name == "gcra_v2" && (of(above61, credits) || !serverClock && of(shortCredits)):
+		return ""
+	case a.name == "gcra_v1" && of(above61):
+		what = "TAT is above 2^61; use gcra_v2"
+	case a.name == "gcra_v1" && of(credits, shortCredits, oddCredits):
+		what = "key holds a TAT with credit; use gcra_v2"
+	}
+	return "BADSTATE " + a.name + ": the " + what
+}
 
 // clocks are now_ns of 1 to 10 digits, with zeros in front, and around the last one that
 // a script takes: with a burst worth 12 s, 2^61 or 2^63 - 1 less that for gcra, 2^62 for
@@ -114,37 +159,39 @@ var clocks = []string{"0", "9", "12", "123", "1234", "12345", "123456", "1234567
 	"9223372036854775808", "9999999999999999999"}
 
 // lastClock is the last now_ns that a script takes with a burst worth 12 s.
-var lastClock = map[string]uint64{"gcra_v1": 1<<61 - 12e9, "gcra_v2": 1<<63 - 1 - 12e9, "window_v1": 1<<62 - 1, "window_v2": 1<<62 - 1}
+var lastClock = map[string]uint64{"gcra_v1": 1<<61 - 12e9, "gcra_v2": 1<<63 - 1 - 12e9, "window_v1": 1<<62 - 1}
 
 func trials() []trial {
 	var all []trial
 	for _, a := range assets {
 		used := []any{"SET", "k", "1735689600000000000", "PX", "90000"}
 		if a.isWindow() {
-			used = []any{"SET", "k", "\x01\xb9\x6c\xc0\x00\x05\x00\x07", "PX", "90000"}
+			used = []any{"SET", "k", counts(nowMinute, 5, 7, 60e9), "PX", "90000"}
 		}
 		add := func(want, name string, prepare []any, keys []string, args ...any) {
 			commands := [][]any{{"DEL", "k", "k2"}}
 			if prepare != nil {
 				commands = append(commands, prepare)
 			}
-			if want == "BADARG" || want == "BADSTATE" {
+			if want == "BADARG" {
 				want += " " + a.name + ": "
 			}
-			all = append(all, trial{a.name + " " + name, commands, a.script, keys, args, want})
+			serverClock := len(args) < 5 || args[4] == ""
+			all = append(all, trial{a.name + " " + name, commands, a.name, keys, args, serverClock, want})
 		}
-		wants := func(refusal, slot, value string) string {
-			if slices.Contains(taken[slot], value) || slices.Contains(taken[a.name+" "+slot], value) {
-				return ""
-			}
-			return refusal
+		onState := func(want, name, state string, args []any) {
+			add(want, fmt.Sprintf("%s, state %.40q", name, state), []any{"SET", "k", state, "PX", "90000"}, []string{"k"}, args...)
 		}
 		for _, slot := range a.slots {
-			for _, value := range arguments {
-				add(wants("BADARG", slot, value), fmt.Sprintf("%s=%.40q", slot, value), used, []string{"k"}, a.with(slot, value)...)
-			}
-			if slot != "now_ns" {
-				add("BADARG", slot+" empty", used, []string{"k"}, a.with(slot, "")...)
+			for _, argument := range hostile.Arguments {
+				want, prepare := "BADARG", used
+				if a.takes(slot, argument) {
+					want = ""
+				}
+				if want == "" && a.isWindow() && slot == "period_ns" {
+					prepare = nil // a key belongs to one period
+				}
+				add(want, fmt.Sprintf("%s=%.40q", slot, argument.Text), prepare, []string{"k"}, a.with(slot, argument.Text)...)
 			}
 		}
 		for n := range len(a.args) - 1 {
@@ -156,8 +203,8 @@ func trials() []trial {
 		for _, cost := range []string{"0", "1", "5", "61", "301"} {
 			args := a.with("cost", cost)
 			for _, state := range states {
-				add(wants("BADSTATE", "state", state), fmt.Sprintf("cost %s, state %.40q", cost, state),
-					[]any{"SET", "k", state, "PX", "90000"}, []string{"k"}, args...)
+				onState(a.refusal(state, false), "cost "+cost, state, args)
+				onState(a.refusal(state, true), "server's clock, cost "+cost, state, append(args[:4:4], ""))
 			}
 			add("", "cost "+cost+", no key yet", nil, []string{"k"}, args...)
 			add("WRONGTYPE ", "cost "+cost+", a list", []any{"RPUSH", "k", "a"}, []string{"k"}, args...)
@@ -169,12 +216,11 @@ func trials() []trial {
 				panic(err)
 			}
 			for _, state := range states {
-				want := wants("BADSTATE", "state", state)
+				want := a.refusal(state, false)
 				if nowNs > lastClock[a.name] {
 					want = "BADARG"
 				}
-				add(want, fmt.Sprintf("now_ns %s, state %.40q", now, state),
-					[]any{"SET", "k", state, "PX", "90000"}, []string{"k"}, a.with("now_ns", now)...)
+				onState(want, "now_ns "+now, state, a.with("now_ns", now))
 			}
 		}
 	}
@@ -192,7 +238,7 @@ func playTrials(t *testing.T, s redis.Scripter) (names, outcomes []string) {
 			}
 		}
 		before := fingerprint(s)
-		cmd := s.Eval(t.Context(), c.script, c.keys, c.args...)
+		cmd := s.Eval(t.Context(), lua.Assets[c.script], c.keys, c.args...)
 		after := fingerprint(s)
 		reply, err := cmd.Int64Slice()
 		looks := len(c.args) > 3 && slices.Contains([]any{"0", "-0"}, c.args[3])
@@ -207,6 +253,10 @@ func playTrials(t *testing.T, s redis.Scripter) (names, outcomes []string) {
 			t.Errorf("%s: %s, want an error that starts with %q", c.name, got, c.want)
 		}
 		names = append(names, c.name)
+		if _, own := s.(*Redis); !own && c.serverClock && err == nil {
+			outcomes = append(outcomes, "") // it has its own clock
+			continue
+		}
 		outcomes = append(outcomes, outcome(cmd)+" "+outcome(do(s, "GET", "k")))
 	}
 	return names, outcomes
@@ -233,7 +283,7 @@ func TestAssets(t *testing.T) {
 		_, want := playTrials(t, New())
 		names, outcomes := playTrials(t, client)
 		for i, got := range outcomes {
-			if got != want[i] {
+			if got != want[i] && got != "" {
 				t.Errorf("%s: server %s, emulator %s", names[i], got, want[i])
 			}
 		}
@@ -303,37 +353,76 @@ func TestAssetsReadOnly(t *testing.T) {
 	})
 }
 
-// gcra_v2 writes the TAT as a decimal number, with the seconds only where there are any.
-func TestGCRAV2State(t *testing.T) {
+// A gcra key holds the TAT as a decimal number without a zero in front: with the seconds
+// only where there are any, and around 2^31 of them. gcra_v1 starts from the next
+// multiple of 256.
+func TestGCRAState(t *testing.T) {
+	const interval = 1024
 	onBoth(t, func(t *testing.T, s redis.Scripter) {
-		for _, test := range []struct{ now, cost, want string }{
-			{"0", "1", "1000"},
-			{"0", "5", "5000"},
-			{"7", "1", "1007"},
-			{"0000000007", "1", "1007"},
-			{"999998999", "1", "999999999"},
-			{"999999000", "1", "1000000000"},
-			{"999999999", "1", "1000000999"},
-			{"1000000000", "5", "1000005000"},
-			{"9999998999", "1", "9999999999"},
-			{"9999999000", "1", "10000000000"},
-			{"1735689600000000001", "3", "1735689600000003001"},
-			{"9223372036854770807", "5", "9223372036854775807"},
-		} {
-			if err := do(s, "DEL", "k").Err(); err != nil {
-				t.Fatal(err)
-			}
-			reply := outcome(s.Eval(t.Context(), lua.GCRAV2, []string{"k"}, "1", "1000", "5", test.cost, test.now))
-			if got := outcome(do(s, "GET", "k")); got != test.want {
-				t.Errorf("now_ns %s, cost %s: %s, the key holds %s, want %s", test.now, test.cost, reply, got, test.want)
+		for _, name := range []string{"gcra_v1", "gcra_v2"} {
+			for _, now := range []uint64{0, 7, 256, 999_998_976, 999_998_977, 999_999_999, 1e9, 2e9 - 1024, 9_999_998_975, 9_999_998_976, 1e18 - 1024,
+				1_735_689_600_000_000_001, 1_735_689_600_999_998_976, (1<<31-1)*1e9 - 1024, (1<<31-1)*1e9 + 1, (1<<31)*1e9 - 1025, (1<<31)*1e9 - 1024,
+				(1<<31)*1e9 - 1, (1 << 31) * 1e9, (1<<31)*1e9 + 5, (1 << 32) * 1e9, 1<<61 - 7*1024, 1<<63 - 1 - 6*1024} {
+				want := now
+				if name == "gcra_v1" {
+					want = (now + 255) / 256 * 256
+					if now > 1<<61-7*1024 {
+						continue
+					}
+				}
+				if err := do(s, "DEL", "k").Err(); err != nil {
+					t.Fatal(err)
+				}
+				for _, cost := range []uint64{1, 3, 1} {
+					want += cost * interval
+					reply := outcome(s.Eval(t.Context(), lua.Assets[name], []string{"k"}, 1, interval, 6, cost, now))
+					if got := outcome(do(s, "GET", "k")); got != strconv.FormatUint(want, 10) {
+						t.Errorf("%s, now_ns %d, cost %d: %s, the key holds %s, want %d", name, now, cost, reply, got, want)
+					}
+				}
 			}
 		}
 	})
 }
 
-// window_v2 finds the counts of a window that starts within a minute or is the next one,
+// By the server's clock a number of less than 19 digits is no TAT, unless the server
+// itself is before 2001; the same of the last TAT beside credit.
+func TestForeignNumbers(t *testing.T) {
+	for _, test := range []struct {
+		nowUs int64
+		state string
+		ok    bool
+	}{
+		{1e15, "57", false}, {1e15, "0", false}, {1e15, "999999999999999999", false}, {1e15, "1000000000000000000", true},
+		{1e15 - 1, "57", true}, {1e15 - 1, "0", true}, {1e15 - 1, "999999999999999999", true}, {1e15 - 1, "1000000000000000000", true},
+		{1e15 - 1, "10000000000000000000", false}, {1e15 - 1, "057", false}, {0, "57", true}, {0, "00", false},
+		{1e15, "1000000000000000000 1 999999999999999999", false}, {1e15, "999999999999999999 1 1000000000000000000", false},
+		{1e15, "1000000000000000000 1 1000000000000000000", true}, {1e15 - 1, "1000000000000000000 1 999999999999999999", true},
+		{1e15 - 1, "5 1 7", true}, {0, "0 1 1", true}, {0, "0 1 10000000000000000000", false},
+	} {
+		for _, name := range []string{"gcra_v1", "gcra_v2"} {
+			hasCredit := strings.Contains(test.state, " ")
+			if hasCredit && name == "gcra_v1" {
+				continue
+			}
+			s := New()
+			s.SetTime(time.UnixMicro(test.nowUs))
+			do(s, "SET", "k", test.state)
+			err := s.Eval(t.Context(), lua.Assets[name], []string{"k"}, 1, 1000, 5, 1).Err()
+			want := "BADSTATE " + name + ": the key holds something else than a decimal TAT"
+			if (err == nil) != test.ok || err != nil && err.Error() != want {
+				t.Errorf("%s, clock %d us, key %q: %v", name, test.nowUs, test.state, err)
+			}
+			if got := outcome(do(s, "GET", "k")); (got != test.state) != test.ok {
+				t.Errorf("%s, clock %d us, key %q: it then holds %q", name, test.nowUs, test.state, got)
+			}
+		}
+	}
+}
+
+// window_v1 finds the counts of a window that starts within a minute or is the next one,
 // as at its first instant; a clock further behind finds none.
-func TestWindowV2ClockBehind(t *testing.T) {
+func TestWindowClockBehind(t *testing.T) {
 	const amount, previous, current = 100, 20, 30
 	onBoth(t, func(t *testing.T, s redis.Scripter) {
 		for _, test := range []struct{ periodNs, nowNs int64 }{
@@ -351,7 +440,7 @@ func TestWindowV2ClockBehind(t *testing.T) {
 				}
 				gap := stored*test.periodNs - test.nowNs // at most 2^52 + 2^34, or 3 windows
 				found := stored == index+1 || gap <= 60e9
-				state := native.WindowState{Index: float64(uint32(stored)), Previous: previous, Current: current}.Bytes()
+				state := counts(uint32(stored), previous, current, test.periodNs)
 				for mode, free := range map[string]int64{"fixed": amount - current, "sliding": amount - current - previous} {
 					want := []int64{1, amount, 0, 0}
 					if found {
@@ -360,10 +449,10 @@ func TestWindowV2ClockBehind(t *testing.T) {
 							want[3] += test.periodNs
 						}
 					}
-					if err := do(s, "SET", "k", string(state[:])).Err(); err != nil {
+					if err := do(s, "SET", "k", state).Err(); err != nil {
 						t.Fatal(err)
 					}
-					got, err := s.Eval(t.Context(), lua.WindowV2, []string{"k"}, amount, test.periodNs, mode, 0, test.nowNs).Int64Slice()
+					got, err := s.Eval(t.Context(), lua.WindowV1, []string{"k"}, amount, test.periodNs, mode, 0, test.nowNs).Int64Slice()
 					if err != nil {
 						t.Fatal(err)
 					}

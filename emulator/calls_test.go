@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,31 +14,33 @@ import (
 
 // recorded is a call on a key, with what the emulator made of it.
 type recorded struct {
-	unixUs int64 // the server's clock
-	state  any   // what the key holds, nil for nothing
-	args   []any
+	unixUs int64      // the server's clock
+	key    native.Key // what the key holds
+	ttlMs  int64      // when it expires; 0 for never
+	args   []string
 	// The reply's numbers or "error" with its text, then what was set, in hexadecimal,
-	// and its PX.
+	// and KEEPTTL or EX with its seconds.
 	outcome string
 }
 
 // record makes n random calls on the emulator: limits and clocks of every size and at
-// the edges, instants at which a refused call just fits or just does not, and keys that
-// hold what the calls before left or what another limit or clock might have left.
+// the edges, by the server's clock and a caller's, instants at which a refused call just
+// fits or just does not, and keys that hold what the calls before left or what another
+// limit, clock or script might have left, with an expiry and without.
 func record(t testing.TB, a asset, n int) []recorded {
 	rng := rand.New(rand.NewPCG(7, uint64(len(a.name))))
 	r := New()
 	sha := r.ScriptLoad(t.Context(), a.script).Val()
 	calls := make([]recorded, n)
-	var limit []any
+	var limit []string
 	var units, nowNs, retryNs int64
-	var state any
+	var key native.Key
 	for i := range calls {
 		if i%16 == 0 {
 			limit, units = randomLimit(rng, a)
-			nowNs, state = randomClock(rng), nil
+			nowNs, key = randomClock(rng), native.Key{}
 		}
-		switch rng.IntN(8) {
+		switch rng.IntN(10) {
 		case 0, 1:
 			nowNs += upTo(rng, 1<<52)
 		case 2:
@@ -48,23 +49,29 @@ func record(t testing.TB, a asset, n int) []recorded {
 			nowNs += rng.Int64N(256) - 128
 		case 4:
 			nowNs += retryNs + rng.Int64N(3) - 1
-		case 5, 6:
-			state = randomState(rng, a, limit, nowNs)
+		case 5: // within the second or into the next
+			nowNs += rng.Int64N(2e9)
+		case 6, 7:
+			key = native.Key{Exists: true, Text: randomState(rng, a, limit, nowNs)}
 		}
 		nowNs = max(nowNs, 0) // what passed 2^63 - 1 too
 		cost := []int64{1, 1, 1, 0, units, units + 1, upTo(rng, units), upTo(rng, 1<<52)}[rng.IntN(8)]
 		c := &calls[i]
-		*c = recorded{nowNs / 1000, state, append(limit[:3:3], strconv.FormatInt(cost, 10)), ""}
-		if rng.IntN(4) > 0 {
+		*c = recorded{unixUs: nowNs / 1000, key: key, args: append(limit[:3:3], strconv.FormatInt(cost, 10))}
+		if rng.IntN(2) > 0 {
+			// EX gives whole seconds, so that this one shows whether it was kept.
+			c.ttlMs = rng.Int64N(1e6)*1000 + 1 + rng.Int64N(999)
+		}
+		if rng.IntN(2) > 0 {
 			c.args = append(c.args, strconv.FormatInt(nowNs, 10))
 		}
 		if rng.IntN(64) == 0 {
-			bad := []any{"", "0", "-1", "1.5", "x", "4503599627370497", "00000000000000000017", "9999999999999999999"}
+			bad := []string{"", "0", "-1", "1.5", "x", "4503599627370497", "00000000000000000017", "9999999999999999999"}
 			c.args[rng.IntN(len(c.args))] = bad[rng.IntN(len(bad))]
 		}
 		c.outcome = answerTo(t, r, sha, c)
 		if held := r.keys["k"]; held != nil {
-			state = held.text
+			key = native.Key{Exists: true, Text: held.text}
 		}
 		retryNs = 0
 		if reply := strings.Fields(c.outcome); reply[0] == "0" {
@@ -74,23 +81,36 @@ func record(t testing.TB, a asset, n int) []recorded {
 	return calls
 }
 
+// byServer tells whether the call takes the server's clock.
+func (c *recorded) byServer() bool { return len(c.args) < 5 || c.args[4] == "" }
+
 // answerTo makes the call and returns its outcome.
 func answerTo(t testing.TB, r *Redis, sha string, c *recorded) string {
-	r.SetTime(time.UnixMicro(c.unixUs))
+	now := time.UnixMicro(c.unixUs)
+	r.SetTime(now)
 	delete(r.keys, "k")
-	if c.state != nil {
-		r.keys["k"] = &value{text: c.state.(string)}
+	if c.key.Exists {
+		r.keys["k"] = &value{text: c.key.Text, expires: c.ttlMs > 0, expiresMs: now.UnixMilli() + c.ttlMs}
 	}
 	before := r.keys["k"]
-	cmd := r.EvalSha(t.Context(), sha, []string{"k"}, c.args...)
+	cmd := r.EvalSha(t.Context(), sha, []string{"k"}, c.args)
 	line := outcome(cmd)
 	if reply, err := cmd.Int64Slice(); err == nil {
 		line = fmt.Sprintf("%d %d %d %d", reply[0], reply[1], reply[2], reply[3])
 	}
-	if after := r.keys["k"]; after != before {
-		line += fmt.Sprintf(" %s %d", hex.EncodeToString([]byte(after.text)), after.expiresMs-r.nowMs())
+	after := r.keys["k"]
+	if after == before {
+		return line
 	}
-	return line
+	line += fmt.Sprintf(" %x", after.text)
+	switch ttlMs := after.expiresMs - now.UnixMilli(); {
+	case after.expires && ttlMs%1000 == 0:
+		return line + fmt.Sprintf(" EX %d", ttlMs/1000)
+	case before != nil && after.expires == before.expires && (!after.expires || after.expiresMs == before.expiresMs):
+		return line + " KEEPTTL"
+	default:
+		return line + fmt.Sprintf(" and an expiry (%v) in %d ms", after.expires, ttlMs)
+	}
 }
 
 // upTo is a number from 1 to most, of any size or near the top.
@@ -102,23 +122,23 @@ func upTo(rng *rand.Rand, most int64) int64 {
 }
 
 // randomLimit returns the first three arguments, and the units that a new key has.
-func randomLimit(rng *rand.Rand, a asset) (limit []any, units int64) {
+func randomLimit(rng *rand.Rand, a asset) (limit []string, units int64) {
 	period := upTo(rng, 1<<52)
-	if a.isWindow() {
-		amount := upTo(rng, 65535)
-		mode := []string{"fixed", "sliding"}[rng.IntN(2)]
-		return []any{strconv.FormatInt(amount, 10), strconv.FormatInt(period, 10), mode}, amount
+	amount, third := upTo(rng, 65535), []string{"fixed", "sliding"}[rng.IntN(2)]
+	units = amount
+	if !a.isWindow() {
+		amount = upTo(rng, period)
+		units = upTo(rng, 1<<52/((period+amount-1)/amount))
+		third = strconv.FormatInt(units, 10)
 	}
-	amount := upTo(rng, period)
-	burst := upTo(rng, 1<<52/((period+amount-1)/amount))
-	return []any{strconv.FormatInt(amount, 10), strconv.FormatInt(period, 10), strconv.FormatInt(burst, 10)}, burst
+	return []string{strconv.FormatInt(amount, 10), strconv.FormatInt(period, 10), third}, units
 }
 
 // randomClock is an instant of our days, one at an edge, or any.
 func randomClock(rng *rand.Rand) int64 {
 	switch rng.IntN(4) {
 	case 0:
-		edges := []int64{0, 1e9, 1 << 53, 1 << 60, 1 << 61, 1 << 62, math.MaxInt64}
+		edges := []int64{0, 1e9, 1 << 53, 1e18, 1 << 60, (1 << 31) * 1e9, 1 << 61, 1 << 62, math.MaxInt64}
 		return max(edges[rng.IntN(len(edges))]-upTo(rng, 1<<52), 0)
 	case 1:
 		return rng.Int64() >> rng.IntN(63)
@@ -126,12 +146,28 @@ func randomClock(rng *rand.Rand) int64 {
 	return 1_700_000_000_000_000_000 + rng.Int64N(1e17)
 }
 
-// randomState is a TAT of any size, or counts in any window or near the one of nowNs.
-func randomState(rng *rand.Rand, a asset, limit []any, nowNs int64) any {
-	if !a.isWindow() {
-		return strconv.FormatUint(rng.Uint64N(1e19)>>rng.IntN(64), 10)
+// randomState is a TAT of any size or near the clock, some with credit, or counts in any
+// window or near the one of nowNs, some of another period; or a text near to one of them.
+func randomState(rng *rand.Rand, a asset, limit []string, nowNs int64) string {
+	if rng.IntN(16) == 0 {
+		return states[rng.IntN(len(states))]
 	}
-	period, _ := strconv.ParseInt(limit[1].(string), 10, 64)
+	if !a.isWindow() {
+		tat := randomTAT(rng, nowNs)
+		if rng.IntN(3) > 0 {
+			return strconv.FormatUint(tat, 10)
+		}
+		last := randomTAT(rng, nowNs)
+		switch rng.IntN(4) {
+		case 0:
+			last = tat
+		case 1: // below it too
+			last = tat + uint64(upTo(rng, 1<<52)) - uint64(upTo(rng, 1<<52))
+		}
+		credit := strconv.FormatUint(rng.Uint64()>>rng.IntN(64), 10) + "0123456789"[:rng.IntN(11)]
+		return fmt.Sprintf("%d %s %d", tat, credit, last)
+	}
+	period, _ := strconv.ParseInt(limit[1], 10, 64)
 	index := uint32(nowNs/period + rng.Int64N(9) - 4)
 	switch rng.IntN(4) {
 	case 0:
@@ -139,7 +175,22 @@ func randomState(rng *rand.Rand, a asset, limit []any, nowNs int64) any {
 	case 1:
 		index = uint32((nowNs+60e9)/period + rng.Int64N(3) - 1)
 	}
-	counts := native.WindowState{Index: float64(index), Previous: float64(rng.IntN(1 << rng.IntN(17))), Current: float64(rng.IntN(1 << rng.IntN(17)))}
-	bytes := counts.Bytes()
-	return string(bytes[:])
+	switch rng.IntN(32) {
+	case 0:
+		period = upTo(rng, 1<<52)
+	case 1:
+		period += 1 << 32 // looks the same
+	}
+	return counts(index, uint16(rng.IntN(1<<rng.IntN(17))), uint16(rng.IntN(1<<rng.IntN(17))), period)
+}
+
+// randomTAT is a TAT of any size, or within 2^52 ns of nowNs.
+func randomTAT(rng *rand.Rand, nowNs int64) uint64 {
+	switch rng.IntN(4) {
+	case 0:
+		return rng.Uint64N(1e19) >> rng.IntN(64)
+	case 1:
+		return uint64(max(nowNs-upTo(rng, 1<<52), 0))
+	}
+	return uint64(nowNs) + uint64(upTo(rng, 1<<52))
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/yuin/gopher-lua"
 
-	"github.com/tatami-rate/tatami/internal/number"
+	"github.com/tatami-rate/tatami/emulator/number"
 )
 
 // Redis is an emulated server. It is safe for concurrent use; like a server it runs

@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"bytes"
-	"encoding/hex"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -26,13 +25,13 @@ func TestInterpreters(t *testing.T) {
 		for _, c := range record(t, a, n) {
 			calls = append(calls, c)
 			fmt.Fprintf(&lines, "%d %d %d ", i+1, c.unixUs/1e6, c.unixUs%1e6)
-			if c.state == nil {
-				lines.WriteByte('-')
+			if c.key.Exists {
+				fmt.Fprintf(&lines, "=%x", c.key.Text)
 			} else {
-				lines.WriteString("=" + hex.EncodeToString([]byte(c.state.(string))))
+				lines.WriteByte('-')
 			}
 			for _, arg := range c.args {
-				lines.WriteString(" =" + arg.(string))
+				lines.WriteString(" =" + arg)
 			}
 			lines.WriteByte('\n')
 		}
@@ -62,7 +61,7 @@ func TestInterpreters(t *testing.T) {
 					different++
 					if different <= 10 {
 						t.Errorf("%s %q, key %q, server's clock %d us: %s, emulator %s",
-							assets[i/n].name, c.args, c.state, c.unixUs, got, c.outcome)
+							assets[i/n].name, c.args, c.key.Text, c.unixUs, got, c.outcome)
 					}
 				}
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/yuin/gopher-lua"
 
-	"github.com/tatami-rate/tatami/internal/number"
+	"github.com/tatami-rate/tatami/emulator/number"
 )
 
 // This file is the Lua library of the server: gopher-lua's own functions where they

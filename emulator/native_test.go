@@ -3,14 +3,12 @@ package emulator
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/emulator/native"
-	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/lua"
 )
 
@@ -19,8 +17,8 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 	s := New()
 	compared := 0
 	for _, c := range trials() {
-		state, ok := nativeState(c)
-		if len(c.keys) != 1 || len(c.args) > 5 || !ok {
+		key, ok := keyOf(c)
+		if len(c.keys) != 1 || !ok {
 			continue // told from the form of the call, or a list: not native's to judge
 		}
 		compared++
@@ -29,17 +27,24 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := outcome(s.Eval(t.Context(), c.script, c.keys, c.args...)) + " " + outcome(do(s, "GET", "k"))
-		d, state := port(c.script, c.args, state, s.now.UnixMicro())
-		got := redis.NewCmdResult([]any{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}, nil)
-		if d.Err != "" {
-			got.SetErr(errors.New(d.Err))
+		want := outcome(s.Eval(t.Context(), lua.Assets[c.script], c.keys, c.args...)) + " " + outcome(do(s, "GET", "k"))
+		argv := make([]string, len(c.args))
+		for i, arg := range c.args {
+			argv[i] = arg.(string)
 		}
-		held := redis.NewCmdResult(state, nil)
-		if state == nil {
+		key, d, ok := native.Call(c.script, key, argv, native.ServerClock(s.now.UnixMicro()))
+		if !ok {
+			t.Fatalf("native has no script %s", c.script)
+		}
+		reply := redis.NewCmdResult([]any{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}, nil)
+		if d.Err != "" {
+			reply.SetErr(errors.New(d.Err))
+		}
+		held := redis.NewCmdResult(key.Text, nil)
+		if !key.Exists {
 			held.SetErr(redis.Nil)
 		}
-		if got := outcome(got) + " " + outcome(held); got != want {
+		if got := outcome(reply) + " " + outcome(held); got != want {
 			t.Errorf("%s: native %.200s, asset %.200s", c.name, got, want)
 		}
 	}
@@ -48,104 +53,96 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 	}
 }
 
-// The native port answers and writes what the asset does, on random calls.
-func TestNativeIsTheAsset(t *testing.T) {
-	n := 10_000
-	if testing.Short() {
-		n = 500
-	}
-	for _, a := range assets {
-		for _, c := range record(t, a, n) {
-			d, state := port(a.script, c.args, c.state, c.unixUs)
-			got := fmt.Sprintf("%d %d %d %d", d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
-			if d.Err != "" {
-				got = "error " + d.Err
-			}
-			if d.Written {
-				got += fmt.Sprintf(" %x %d", state, d.TTLMs)
-			}
-			if got != c.outcome {
-				t.Errorf("%s %q, key %q, server's clock %d us: native %s, asset %s", a.name, c.args, c.state, c.unixUs, got, c.outcome)
-			}
-		}
-	}
-}
-
-// nativeState is what the trial's key holds as text, nil without a key; ok is false
-// for what is no text.
-func nativeState(c trial) (state any, ok bool) {
+// keyOf is what the trial's key holds; ok is false for what is no text.
+func keyOf(c trial) (key native.Key, ok bool) {
 	for _, command := range c.prepare {
 		switch command[0] {
 		case "SET":
-			state = command[2]
+			key = native.Key{Exists: true, Text: command[2].(string)}
 		case "DEL":
-			state = nil
+			key = native.Key{}
 		default:
-			return nil, false
+			return key, false
 		}
 	}
-	return state, true
+	return key, true
 }
 
-// argument is an argument as a number.
-func argument(args []any, i int) float64 {
-	if i < len(args) {
-		if x, ok := number.ToNumber(args[i].(string)); ok {
-			return x
-		}
+// The native port answers and writes what the asset does, on random calls. They are
+// counted by kind, so that none of the kinds goes missing.
+func TestNativeIsTheAsset(t *testing.T) {
+	n := 100_000 // of each asset
+	if testing.Short() {
+		n = 2000
 	}
-	return math.NaN()
+	for _, a := range assets {
+		t.Run(a.name, func(t *testing.T) {
+			different, kinds := 0, map[string]int{}
+			for _, c := range record(t, a, n) {
+				key, d, ok := native.Call(a.name, c.key, c.args, native.ServerClock(c.unixUs))
+				if !ok {
+					t.Fatalf("native has no script %s", a.name)
+				}
+				got := fmt.Sprintf("%d %d %d %d", d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
+				switch {
+				case d.Err != "":
+					got = "error " + d.Err
+				case d.Written && d.TTLS == 0:
+					got += fmt.Sprintf(" %x KEEPTTL", key.Text)
+				case d.Written:
+					got += fmt.Sprintf(" %x EX %d", key.Text, d.TTLS)
+				}
+				if got != c.outcome {
+					if different++; different <= 10 {
+						t.Errorf("%q, key %q, server's clock %d us: native %s, asset %s", c.args, c.key.Text, c.unixUs, got, c.outcome)
+					}
+				}
+				kinds[c.kind()]++
+				if d.Written && strings.Contains(key.Text, " ") && !a.isWindow() {
+					kinds["credit kept"]++
+				}
+			}
+			t.Logf("%d calls, %d different; %v", n, different, kinds)
+			want := []string{"EX caller new", "EX caller used", "EX server new", "EX server used, expires", "EX server used, no expiry",
+				"KEEPTTL server used, expires", "KEEPTTL server used, no expiry", "unwritten caller", "unwritten server", "error caller",
+				"error server"}
+			if a.name == "gcra_v2" {
+				want = append(want, "credit kept")
+			}
+			for _, kind := range want {
+				if kinds[kind] < n/500 {
+					t.Errorf("only %d of %d calls are %q", kinds[kind], n, kind)
+				}
+				delete(kinds, kind)
+			}
+			if len(kinds) > 0 {
+				t.Errorf("calls that should not be: %v", kinds)
+			}
+		})
+	}
 }
 
-// port makes the call on a script's port, on a server whose clock says unixUs, and
-// returns what the key then holds.
-func port(script string, args []any, state any, unixUs int64) (native.Decision, any) {
-	now := native.ServerClock(unixUs)
-	if len(args) > 4 && args[4] != "" {
-		now = native.ParseClock(args[4].(string))
+// kind is what the call's expiry depends on, and what became of it.
+func (c *recorded) kind() string {
+	clock, key := " caller", " new"
+	if c.byServer() {
+		clock = " server"
 	}
-	written := ""
-	mode := ""
-	if len(args) > 2 {
-		mode = args[2].(string)
+	if c.key.Exists {
+		key = " used"
+		if c.byServer() {
+			key = " used, no expiry"
+			if c.ttlMs > 0 {
+				key = " used, expires"
+			}
+		}
 	}
-	gcra := native.GCRAArgs{Amount: argument(args, 0), PeriodNs: argument(args, 1),
-		Burst: argument(args, 2), Cost: argument(args, 3)}
-	window := native.WindowArgs{Amount: argument(args, 0), PeriodNs: argument(args, 1),
-		Sliding: mode == "sliding", BadMode: mode != "sliding" && mode != "fixed", Cost: argument(args, 3)}
-	var d native.Decision
-	switch script {
-	case lua.GCRAV1:
-		tat := 0.0
-		if state != nil {
-			tat = native.ParseTAT(state.(string))
-		}
-		tat, d = native.GCRAV1(tat, gcra, now)
-		written = number.FormatInt(tat)
-	case lua.GCRAV2:
-		tat := native.TAT{}
-		if state != nil {
-			tat = native.ParseTATV2(state.(string))
-		}
-		tat, d = native.GCRAV2(tat, gcra, now)
-		if d.Written {
-			written = strconv.FormatInt(int64(tat.S)*1e9+int64(tat.Ns), 10)
-		}
-	case lua.WindowV1, lua.WindowV2:
-		counts := native.WindowState{}
-		if state != nil {
-			counts = native.ParseWindow(state.(string))
-		}
-		if script == lua.WindowV1 {
-			counts, d = native.WindowV1(counts, window, now)
-		} else {
-			counts, d = native.WindowV2(counts, window, now)
-		}
-		bytes := counts.Bytes()
-		written = string(bytes[:])
+	switch words := strings.Fields(c.outcome); {
+	case words[0] == "error":
+		return "error" + clock
+	case len(words) == 4:
+		return "unwritten" + clock
+	default:
+		return words[5] + clock + key
 	}
-	if d.Written {
-		return d, written
-	}
-	return d, state
 }

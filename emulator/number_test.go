@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tatami-rate/tatami/internal/number"
+	"github.com/tatami-rate/tatami/emulator/number"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/yuin/gopher-lua"
 
-	"github.com/tatami-rate/tatami/internal/number"
+	"github.com/tatami-rate/tatami/emulator/number"
 )
 
 // This file is the matcher of Lua patterns behind string.find and string.match: that

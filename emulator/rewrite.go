@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 	"github.com/yuin/gopher-lua/parse"
 
-	"github.com/tatami-rate/tatami/internal/number"
+	"github.com/tatami-rate/tatami/emulator/number"
 )
 
 // chunkName is what the server calls every script in its error texts.

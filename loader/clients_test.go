@@ -17,7 +17,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/loader"
-	"github.com/tatami-rate/tatami/precision/servers"
 )
 
 // front dials a proxy in place of each of the servers, so that replies can be lost on
@@ -27,7 +26,7 @@ type front struct {
 	proxies map[string]*proxy // by server
 }
 
-func newFront(t *testing.T, nodes ...*redis.Client) *front {
+func newFront(t *testing.T, nodes ...testServer) *front {
 	t.Helper()
 	f := &front{proxies: map[string]*proxy{}}
 	for _, node := range nodes {
@@ -104,7 +103,7 @@ func startSentinel(t *testing.T, master *redis.Client) (addr string) {
 
 // backend is a set of servers, and the kinds of clients that reach it.
 type backend struct {
-	masters []*redis.Client
+	masters []testServer
 	plain   redis.UniversalClient // goes to the servers directly
 	kinds   []kind
 }
@@ -141,21 +140,29 @@ func piped(name string, open func(f *front) redis.UniversalClient, async, duplex
 	}}
 }
 
-func singleBackend(t *testing.T) backend {
-	direct := servers.ForTest(t).Client()
-	t.Cleanup(func() { direct.Close() })
+// onPort returns a real server, or an emulator that listens, with a client of its port.
+func onPort(t *testing.T, emulated bool) testServer {
+	t.Helper()
+	if !emulated {
+		server, _ := start(t)
+		return server
+	}
+	server, _ := startEmulator(t)
+	client := redis.NewClient(&redis.Options{Addr: server.address(t)})
+	t.Cleanup(func() { client.Close() })
+	return testServer{Client: client, emulator: server.emulator}
+}
+
+func singleBackend(t *testing.T, emulated bool) backend {
+	direct := onPort(t, emulated)
 	addr := direct.Options().Addr
 	open := func(f *front) redis.UniversalClient {
 		return redis.NewClient(&redis.Options{Addr: addr, Dialer: f.dial})
 	}
-	sentinel := startSentinel(t, direct)
 	kinds := []kind{
 		opened("Client", open),
 		opened("UniversalClient", func(f *front) redis.UniversalClient {
 			return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}, Dialer: f.dial})
-		}),
-		opened("FailoverClient", func(f *front) redis.UniversalClient {
-			return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "tatami", SentinelAddrs: []string{sentinel}, Dialer: f.dial})
 		}),
 		{"Conn", func(t *testing.T, f *front, do func(redis.UniversalClient)) {
 			client := open(f).(*redis.Client)
@@ -173,12 +180,25 @@ func singleBackend(t *testing.T) backend {
 			}, "other")
 		}},
 	}
+	if !emulated { // which watches itself by no sentinel
+		sentinel := startSentinel(t, direct.Client)
+		kinds = append(kinds, opened("FailoverClient", func(f *front) redis.UniversalClient {
+			return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "tatami", SentinelAddrs: []string{sentinel}, Dialer: f.dial})
+		}))
+	}
 	for _, async := range []bool{false, true} {
 		for _, duplex := range []bool{false, true} {
 			kinds = append(kinds, piped(fmt.Sprintf("AutoPipeline async=%v duplex=%v", async, duplex), open, async, duplex))
 		}
 	}
-	return backend{[]*redis.Client{direct}, direct, kinds}
+	return backend{[]testServer{direct}, direct.Client, kinds}
+}
+
+func onNodes(nodes []*redis.Client) (all []testServer) {
+	for _, node := range nodes {
+		all = append(all, testServer{Client: node})
+	}
+	return all
 }
 
 func clusterBackend(t *testing.T) backend {
@@ -187,7 +207,7 @@ func clusterBackend(t *testing.T) backend {
 	open := func(f *front) redis.UniversalClient {
 		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, Dialer: f.dial})
 	}
-	return backend{nodes, plain, []kind{
+	return backend{onNodes(nodes), plain, []kind{
 		opened("ClusterClient", open),
 		opened("UniversalClient of a cluster", func(f *front) redis.UniversalClient {
 			return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}, Dialer: f.dial, IsClusterMode: true})
@@ -198,9 +218,8 @@ func clusterBackend(t *testing.T) backend {
 	}}
 }
 
-func ringBackend(t *testing.T) backend {
-	a, b := servers.ForTest(t).Client(), servers.ForTest(t).Client()
-	t.Cleanup(func() { a.Close(); b.Close() })
+func ringBackend(t *testing.T, emulated bool) backend {
+	a, b := onPort(t, emulated), onPort(t, emulated)
 	open := func(dial func(context.Context, string, string) (net.Conn, error)) redis.UniversalClient {
 		return redis.NewRing(&redis.RingOptions{
 			Addrs:  map[string]string{"a": a.Options().Addr, "b": b.Options().Addr},
@@ -209,18 +228,24 @@ func ringBackend(t *testing.T) backend {
 	}
 	plain := open(nil)
 	t.Cleanup(func() { plain.Close() })
-	return backend{[]*redis.Client{a, b}, plain, []kind{
+	return backend{[]testServer{a, b}, plain, []kind{
 		opened("Ring", func(f *front) redis.UniversalClient { return open(f.dial) }),
 	}}
+}
+
+var backends = map[string]func(*testing.T) backend{
+	"single emulator": func(t *testing.T) backend { return singleBackend(t, true) },
+	"ring emulators":  func(t *testing.T) backend { return ringBackend(t, true) },
+	"single":          func(t *testing.T) backend { return singleBackend(t, false) },
+	"ring":            func(t *testing.T) backend { return ringBackend(t, false) },
+	"cluster":         clusterBackend,
 }
 
 // TestClients makes each kind of client meet an error reply, a missing script and a lost
 // reply, with a deadline and without. On an auto pipeline each of them once left the
 // caller waiting for ever.
 func TestClients(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) backend{
-		"single": singleBackend, "cluster": clusterBackend, "ring": ringBackend,
-	} {
+	for name, start := range backends {
 		t.Run(name, func(t *testing.T) {
 			b := start(t)
 			f := newFront(t, b.masters...)

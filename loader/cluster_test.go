@@ -88,8 +88,8 @@ func TestCluster(t *testing.T) {
 	limiter := newLimiter(t, cluster)
 	found, err := limiter.Verify(t.Context())
 	must(t, err)
-	if len(found) != 12 {
-		t.Errorf("%d answers of 3 masters for 4 scripts: %v", len(found), found)
+	if len(found) != 9 {
+		t.Errorf("%d answers of 3 masters for 3 scripts: %v", len(found), found)
 	}
 	for _, one := range found {
 		if !one.Loaded {
@@ -171,7 +171,7 @@ func TestCluster(t *testing.T) {
 	until(t, "the added master in Verify", func() bool {
 		found, err := limiter.Verify(t.Context())
 		must(t, err)
-		return len(found) == 16
+		return len(found) == 12
 	})
 }
 
@@ -194,13 +194,16 @@ func ownerOf(t *testing.T, nodes []*redis.Client, slot int64) *redis.Client {
 }
 
 func TestRing(t *testing.T) {
-	a, b := servers.ForTest(t).Client(), servers.ForTest(t).Client()
-	t.Cleanup(func() { a.Close(); b.Close() })
+	t.Run("emulator", func(t *testing.T) { testRing(t, onPort(t, true), onPort(t, true)) })
+	t.Run("redis-server", func(t *testing.T) { testRing(t, onPort(t, false), onPort(t, false)) })
+}
+
+func testRing(t *testing.T, a, b testServer) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Options().Addr, "b": b.Options().Addr}})
 	t.Cleanup(func() { ring.Close() })
 	limiter := newLimiter(t, ring)
-	for _, shard := range []*redis.Client{a, b} {
-		found, err := newLimiter(t, shard).Verify(t.Context())
+	for _, shard := range []testServer{a, b} {
+		found, err := newLimiter(t, shard.Client).Verify(t.Context())
 		must(t, err)
 		for _, one := range found {
 			if !one.Loaded {
@@ -239,8 +242,8 @@ func TestLoadOnAPartOfACluster(t *testing.T) {
 			prefix != "" && !redis.HasErrorPrefix(err, prefix) {
 			t.Errorf("beside a master that %s: %v, want an error that names %s, and %s", what, err, address, prefix)
 		}
-		if len(found) != 8 {
-			t.Errorf("beside a master that %s: %v, want the 4 scripts of 2 others", what, found)
+		if len(found) != 6 {
+			t.Errorf("beside a master that %s: %v, want the 3 scripts of 2 others", what, found)
 		}
 		for _, one := range found {
 			if one.Server == address || !one.Loaded {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -35,8 +36,7 @@ var (
 	ErrClock = errors.New("tatami: bad clock")
 	// ErrReply means that the reply is not one that the script makes.
 	ErrReply = errors.New("tatami: unexpected reply")
-	// ErrBadArg means that the script refused an argument, its clock among them, or
-	// that the server refuses the script the time.
+	// ErrBadArg means that the script refused an argument, its clock among them.
 	ErrBadArg = errors.New("tatami: argument refused")
 	// ErrBadState means that the key holds something else than this limit's state. It
 	// is left as it was.
@@ -164,9 +164,17 @@ var replies = []reply{
 	{prefix: "ASK "},                         // likewise
 }
 
-// killed is in the reply of a script that SCRIPT KILL ended. Redis kills only one that has
-// not written (script.c, scriptKill); of another it says UNKILLABLE, and lets it run.
-const killed = "Script killed by user with SCRIPT KILL"
+// refusedWithin are parts of replies about a script that was not let write.
+var refusedWithin = []string{
+	// Redis kills only a script that has not written (script.c, scriptKill); of another it
+	// says UNKILLABLE, and lets it run.
+	"Script killed by user with SCRIPT KILL",
+	// The server refused the script TIME, GET or SET: by its ACL up to 7.0 and after it,
+	// and under a name that it does not have (script.c, scriptCall; scripting.c before 7.0).
+	"The user executing the script can't run this command or subcommand",
+	"ACL failure in script: ",
+	"Unknown Redis command called from ",
+}
 
 // handedOn is what Redis 6 puts before an error that a script hands on: its line.
 var handedOn = regexp.MustCompile(`^@user_script: ?\d+: -`)
@@ -179,7 +187,7 @@ func known(answer redis.Error) (reply, bool) {
 			return one, true
 		}
 	}
-	return reply{}, strings.Contains(message, killed)
+	return reply{}, slices.ContainsFunc(refusedWithin, func(part string) bool { return strings.Contains(message, part) })
 }
 
 // isDial is true when there was no connection: nothing was sent.

@@ -23,7 +23,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	res, err := limiter.Allow(ctx, "user:42", loader.Limit{Amount: 300, Period: time.Minute, Burst: 60})
+	res, err := limiter.Allow(ctx, "42", loader.Limit{Amount: 300, Period: time.Minute, Burst: 60})
 	if err != nil {
 		log.Fatal(err)
 	}

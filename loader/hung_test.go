@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -16,19 +17,28 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/loader"
-	"github.com/tatami-rate/tatami/precision/servers"
 )
 
 // slack is how late after its deadline a call may come back. A busy machine may add to it,
 // so the best of three tries counts.
 const slack = 50 * time.Millisecond
 
-// hang stops the process of each server, until the returned function lets it go on.
-func hang(t *testing.T, nodes ...*redis.Client) (resume func()) {
+// hang stops each server, until the returned function lets it go on: the process of a real
+// one, and the clock of an emulator, which it asks before each command and for each
+// connection.
+func hang(t *testing.T, servers ...testServer) (resume func()) {
 	t.Helper()
+	going := make(chan struct{})
 	var pids []int
-	for _, node := range nodes {
-		info, err := node.Info(t.Context(), "server").Result()
+	for _, server := range servers {
+		if server.emulator != nil {
+			server.emulator.SetClock(func() time.Time {
+				<-going
+				return time.Now()
+			})
+			continue
+		}
+		info, err := server.Info(t.Context(), "server").Result()
 		must(t, err)
 		_, rest, _ := strings.Cut(info, "process_id:")
 		digits, _, _ := strings.Cut(rest, "\r\n")
@@ -37,11 +47,12 @@ func hang(t *testing.T, nodes ...*redis.Client) (resume func()) {
 		must(t, syscall.Kill(pid, syscall.SIGSTOP))
 		pids = append(pids, pid)
 	}
-	resume = func() {
+	resume = sync.OnceFunc(func() {
+		close(going)
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, syscall.SIGCONT) // an error means that it has ended
 		}
-	}
+	})
 	t.Cleanup(resume)
 	return resume
 }
@@ -113,9 +124,7 @@ func joined(err error) error {
 // TestHungServer stops the servers of each kind of client, whose options are go-redis's
 // defaults: a ReadTimeout of 5 s, and no ContextTimeoutEnabled.
 func TestHungServer(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) backend{
-		"single": singleBackend, "cluster": clusterBackend, "ring": ringBackend,
-	} {
+	for name, start := range backends {
 		t.Run(name, func(t *testing.T) {
 			b := start(t)
 			direct := &front{}
@@ -140,10 +149,15 @@ func TestHungServer(t *testing.T) {
 	}
 }
 
-// TestWithoutConnection has calls that wait for a connection: of a pool whose one hangs,
-// and of a host that does not answer a dial. Surely nothing was spent, then and later.
+// TestWithoutConnection has calls that wait for a connection, of a pool whose one hangs.
+// Surely nothing was spent, then and later.
 func TestWithoutConnection(t *testing.T) {
-	direct, checker := start(t)
+	t.Run("emulator", func(t *testing.T) { testWithoutConnection(t, onPort(t, true)) })
+	t.Run("redis-server", func(t *testing.T) { testWithoutConnection(t, onPort(t, false)) })
+}
+
+func testWithoutConnection(t *testing.T, direct testServer) {
+	checker := newLimiter(t, direct.Client)
 	limit := loader.Limit{Amount: 10, Period: 1000 * time.Hour}
 	options := *direct.Options()
 	options.PoolSize, options.PipelinePoolSize = 1, -1
@@ -180,6 +194,11 @@ func TestWithoutConnection(t *testing.T) {
 		t.Errorf("%d remaining later, want 9: only the first call was sent", got.Remaining)
 	}
 
+}
+
+// TestSwallowedDials has a host that answers no dial: surely nothing was spent.
+func TestSwallowedDials(t *testing.T) {
+	limit := loader.Limit{Amount: 10, Period: 1000 * time.Hour}
 	silent := swallow(t)
 	for name, client := range map[string]redis.UniversalClient{
 		"Client":        redis.NewClient(&redis.Options{Addr: silent}),
@@ -227,60 +246,62 @@ func swallow(t *testing.T) (addr string) {
 // it has connections or not; what another server answered is there.
 func TestBatchWithoutDeadline(t *testing.T) {
 	const readTimeout = 500 * time.Millisecond
+	ports := func(emulated bool) func(t *testing.T) {
+		return func(t *testing.T) {
+			single, a, b := onPort(t, emulated), onPort(t, emulated), onPort(t, emulated)
+			batchWithoutDeadline(t, "Client", readTimeout, false, func() redis.UniversalClient {
+				return redis.NewClient(&redis.Options{Addr: single.Options().Addr, ReadTimeout: readTimeout})
+			}, single)
+			batchWithoutDeadline(t, "Ring", readTimeout, true, func() redis.UniversalClient {
+				return redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Options().Addr, "b": b.Options().Addr},
+					ReadTimeout: readTimeout, HeartbeatFrequency: time.Hour})
+			}, a)
+		}
+	}
+	t.Run("emulator", ports(true))
+	t.Run("redis-server", ports(false))
+	t.Run("cluster", func(t *testing.T) {
+		nodes, _ := startCluster(t)
+		batchWithoutDeadline(t, "ClusterClient", readTimeout, true, func() redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Options().Addr}, ReadTimeout: readTimeout})
+		}, onNodes(nodes[1:])...)
+	})
+}
+
+// batchWithoutDeadline hangs some servers of a client. part says that others answer.
+func batchWithoutDeadline(t *testing.T, name string, readTimeout time.Duration, part bool,
+	open func() redis.UniversalClient, hung ...testServer) {
+	t.Helper()
 	limit := loader.Limit{Amount: 10, Period: 1000 * time.Hour}
-	single := servers.ForTest(t).Client()
-	defer single.Close()
-	a, b := servers.ForTest(t).Client(), servers.ForTest(t).Client()
-	defer a.Close()
-	defer b.Close()
-	nodes, _ := startCluster(t)
 	var calls []loader.Call
 	for i := range 40 {
 		calls = append(calls, loader.Call{Key: "k" + strconv.Itoa(i), Limit: limit, Cost: int64(i % 2)})
 	}
-	for _, test := range []struct {
-		name string
-		open func() redis.UniversalClient
-		hung []*redis.Client
-		part bool // another server answers
-	}{
-		{"Client", func() redis.UniversalClient {
-			return redis.NewClient(&redis.Options{Addr: single.Options().Addr, ReadTimeout: readTimeout})
-		}, []*redis.Client{single}, false},
-		{"Ring", func() redis.UniversalClient {
-			return redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Options().Addr, "b": b.Options().Addr},
-				ReadTimeout: readTimeout, HeartbeatFrequency: time.Hour})
-		}, []*redis.Client{a}, true},
-		{"ClusterClient", func() redis.UniversalClient {
-			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{nodes[0].Options().Addr}, ReadTimeout: readTimeout})
-		}, nodes[1:], true},
-	} {
-		for _, warm := range []bool{false, true} {
-			client := test.open()
-			limiter := newLimiter(t, client)
-			if warm {
-				allowEach(t, limiter, calls)
+	for _, warm := range []bool{false, true} {
+		client := open()
+		limiter := newLimiter(t, client)
+		if warm {
+			allowEach(t, limiter, calls)
+		}
+		resume := hang(t, hung...)
+		began := time.Now()
+		answered, failed := 0, 0
+		for i, outcome := range limiter.AllowEach(t.Context(), calls...) {
+			if outcome.Err == nil {
+				answered++
+				continue
 			}
-			resume := hang(t, test.hung...)
-			began := time.Now()
-			answered, failed := 0, 0
-			for i, outcome := range limiter.AllowEach(t.Context(), calls...) {
-				if outcome.Err == nil {
-					answered++
-					continue
-				}
-				failed++
-				if !isSpent(outcome.Err, loader.ErrNotSpent) && !isSpent(outcome.Err, loader.ErrMaybeSpent) ||
-					errors.Is(outcome.Err, context.DeadlineExceeded) {
-					t.Errorf("%s, warm=%v, call %d: %v", test.name, warm, i, outcome.Err)
-				}
+			failed++
+			if !isSpent(outcome.Err, loader.ErrNotSpent) && !isSpent(outcome.Err, loader.ErrMaybeSpent) ||
+				errors.Is(outcome.Err, context.DeadlineExceeded) {
+				t.Errorf("%s, warm=%v, call %d: %v", name, warm, i, outcome.Err)
 			}
-			took := time.Since(began)
-			resume()
-			client.Close()
-			if took > readTimeout+4*slack || failed == 0 || (answered > 0) != test.part {
-				t.Errorf("%s, warm=%v: back after %v with %d answers and %d errors", test.name, warm, took, answered, failed)
-			}
+		}
+		took := time.Since(began)
+		resume()
+		client.Close()
+		if took > readTimeout+4*slack || failed == 0 || (answered > 0) != part {
+			t.Errorf("%s, warm=%v: back after %v with %d answers and %d errors", name, warm, took, answered, failed)
 		}
 	}
 }

@@ -114,6 +114,11 @@ func TestReplies(t *testing.T) {
 		{"MOVED 5 127.0.0.1:7000", nil, ErrNotSpent},
 		{"ASK 5 127.0.0.1:7000", nil, ErrNotSpent},
 		{"ERR Error running script (call to f_0): @user_script:1: Script killed by user with SCRIPT KILL...", nil, ErrNotSpent},
+		{"ERR ACL failure in script: User u has no permissions to run the 'time' command", nil, ErrNotSpent},       // 8.0
+		{"ERR The user executing the script can't run this command or subcommand", nil, ErrNotSpent},               // 7.0
+		{"@user_script: 69: The user executing the script can't run this command or subcommand", nil, ErrNotSpent}, // 6.0
+		{"ERR Unknown Redis command called from script", nil, ErrNotSpent},                                         // 7.0
+		{"@user_script: 69: Unknown Redis command called from Lua script", nil, ErrNotSpent},                       // 6.0
 		{"@user_script:132: WRONGTYPE is not the first word", nil, ErrMaybeSpent},
 		{"ERR BADARG is not the first word", nil, ErrMaybeSpent},
 		{"ERR Error running script (call to f_0): @user_script:132: @user_script: 132: -READONLY not handed on", nil, ErrMaybeSpent},
@@ -211,6 +216,14 @@ func TestRetryAfterSeconds(t *testing.T) {
 		}
 		if reset := (Result{ResetAfter: max(0, test.retry)}).ResetAfterSeconds(); reset != test.seconds {
 			t.Errorf("reset %v: %d, want %d", test.retry, reset, test.seconds)
+		}
+	}
+}
+
+func TestWaitExact(t *testing.T) {
+	for reset, want := range map[time.Duration]bool{0: true, 1<<53 - 1: true, 1 << 53: false, 1<<63 - 1024: false} {
+		if got := (Result{ResetAfter: reset}).WaitExact(); got != want {
+			t.Errorf("reset after %v: exact %v, want %v", reset, got, want)
 		}
 	}
 }

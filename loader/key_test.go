@@ -47,8 +47,9 @@ func TestKey(t *testing.T) {
 }
 
 // TestPeriodsApart alternates two windows at one key, which once limited nothing.
-func TestPeriodsApart(t *testing.T) {
-	_, limiter := start(t)
+func TestPeriodsApart(t *testing.T) { eachServer(t, testPeriodsApart) }
+
+func testPeriodsApart(t *testing.T, _ testServer, limiter testLimiter) {
 	at := limiter.WithClock(t, clockAt(0))
 	short := loader.Limit{Amount: 100, Period: time.Second, Algorithm: loader.SlidingWindow}
 	long := loader.Limit{Amount: 5, Period: time.Minute, Algorithm: loader.SlidingWindow}
@@ -67,8 +68,9 @@ func TestPeriodsApart(t *testing.T) {
 
 // TestNamesApart has two limits of GCRA at one key: without a name they hold each other
 // up, and with one they do not.
-func TestNamesApart(t *testing.T) {
-	_, limiter := start(t)
+func TestNamesApart(t *testing.T) { eachServer(t, testNamesApart) }
+
+func testNamesApart(t *testing.T, _ testServer, limiter testLimiter) {
 	at := limiter.WithClock(t, clockAt(0))
 	minute := loader.Limit{Amount: 10, Period: time.Minute}
 	day := loader.Limit{Amount: 100, Period: 24 * time.Hour}

@@ -121,8 +121,9 @@ func TestInterval(t *testing.T) {
 
 // TestBurstAndAmount spends all that there is at each return of a unit, from rest
 // through one period, both ends included.
-func TestBurstAndAmount(t *testing.T) {
-	_, limiter := start(t)
+func TestBurstAndAmount(t *testing.T) { eachServer(t, testBurstAndAmount) }
+
+func testBurstAndAmount(t *testing.T, _ testServer, limiter testLimiter) {
 	for i, test := range []struct {
 		limit loader.Limit
 		want  int64

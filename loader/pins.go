@@ -29,12 +29,11 @@ type Script struct {
 // names another of their kind.
 var (
 	pinned = []Script{
-		{Name: "gcra_v1", SHA1: "4cd9fbccce4edefa0d41ca872e582e78095ca309", Bound: 256, text: lua.GCRAV1},
-		{Name: "gcra_v2", SHA1: "29dffebdd879edd9dbc880d0ff804e35815a0b99", text: lua.GCRAV2},
-		{Name: "window_v1", SHA1: "695a7ff96ed285ae75c01b2a669d37b4c1da1b7f", text: lua.WindowV1},
-		{Name: "window_v2", SHA1: "82a32a5dc90df756ff6b2bfb8c0cc3c5953a3087", text: lua.WindowV2},
+		{Name: "gcra_v1", SHA1: "91a073e9898fa0093d436bba04d30cbb36dc66ba", Bound: 256, text: lua.GCRAV1},
+		{Name: "gcra_v2", SHA1: "b42bd3af19e3995c8eef8cbfcb0f2cc286404381", text: lua.GCRAV2},
+		{Name: "window_v1", SHA1: "d3687610751f5bbca72ed78a3f2bdca028f66005", text: lua.WindowV1},
 	}
-	defaults = []string{"gcra_v2", "window_v2"}
+	defaults = []string{"gcra_v2", "window_v1"}
 )
 
 // kind is the name without the version.

@@ -9,22 +9,22 @@ import (
 // reset deletes KEYS[1] if it holds a limiter's state: the one place that tells a state
 // from something else. ARGV[1] is the kind of the script; ARGV[2] is for gcra the fewest
 // digits of a TAT, for a window the period_ns modulo 2^32 as 4 bytes, big-endian.
-// A state of gcra is a TAT of at most 19 digits, or a TAT, a credit of at most 24 digits
-// and a last TAT, with a space between. One of a window is 8 bytes of counts, and the
-// period in the 4 after them.
+// A state of gcra is a TAT of at most 19 digits, or a TAT, a credit and a last TAT, with a
+// space between, and none has zeros in front. One of a window is 8 bytes of counts, and
+// the period in the 4 after them.
 const reset = `
 local state = redis.pcall('GET', KEYS[1])
 if not state then return 0 end
 if type(state) ~= 'string' then return state end -- an error: the server's own is handed on
 local isState
 if ARGV[1] == 'window' then
-  isState = #state == 8 or #state == 12 and string.sub(state, 9) == ARGV[2]
+  isState = #state == 12 and string.sub(state, 9) == ARGV[2]
 else
   local tat, rest = string.match(state, '^(%d+)(.*)$')
-  isState = tat and #tat >= tonumber(ARGV[2]) and #tat <= 19
+  isState = tat and #tat >= tonumber(ARGV[2]) and #tat <= 19 and (tat == '0' or string.sub(tat, 1, 1) ~= '0')
   if isState and rest ~= '' then
-    local credit, last = string.match(rest, '^ (%d+) (%d+)$')
-    isState = credit and #credit <= 24 and #last <= 19
+    local credit, last = string.match(rest, '^ ([1-9]%d*) ([1-9]%d*)$')
+    isState = credit and #last >= tonumber(ARGV[2]) and #last <= 19
   end
 end
 if not isState then

@@ -17,8 +17,10 @@ import (
 
 // TestSentAgain has a server refuse the first calls, with each reply after which a call
 // surely has not run. Those that may soon pass are sent again; no other is.
-func TestSentAgain(t *testing.T) {
-	_, limiter, p, client := through(t)
+func TestSentAgain(t *testing.T) { eachServer(t, testSentAgain) }
+
+func testSentAgain(t *testing.T, server testServer, _ testLimiter) {
+	limiter, p, client := through(t, server)
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
 	for _, test := range []struct {
 		reply string
@@ -113,7 +115,7 @@ func TestLoading(t *testing.T) {
 	waits := patient(*direct.Options())
 	defer waits.Close()
 	at := newLimiter(t, waits).WithClock(t, clockAt(0))
-	hasty := newLimiter(t, direct)
+	hasty := newLimiter(t, direct.Client)
 
 	reloaded := make(chan error, 1)
 	go func() {
@@ -153,8 +155,10 @@ func TestClusterDown(t *testing.T) {
 }
 
 // TestDialedAgain has the first dials refused by a port where nothing listens.
-func TestDialedAgain(t *testing.T) {
-	direct, _ := start(t)
+func TestDialedAgain(t *testing.T) { eachServer(t, testDialedAgain) }
+
+func testDialedAgain(t *testing.T, server testServer, _ testLimiter) {
+	open := server.address(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	closed := listener.Addr().String()
@@ -167,7 +171,7 @@ func TestDialedAgain(t *testing.T) {
 	}{{3, 3, true}, {3, 4, false}, {-1, 1, false}} {
 		var dials atomic.Int32
 		client := redis.NewClient(&redis.Options{
-			Addr: direct.Options().Addr, MaxRetries: test.retries, DialerRetries: 1,
+			Addr: open, MaxRetries: test.retries, DialerRetries: 1,
 			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				if dials.Add(1) <= test.refused {
 					addr = closed

@@ -19,17 +19,10 @@ var GCRAV2 string
 //go:embed window_v1.lua
 var WindowV1 string
 
-// WindowV2 is the text of window_v2.lua.
-//
-//go:embed window_v2.lua
-var WindowV2 string
-
-// Assets is the text of every script by its name. It is not to be written to.
-var Assets = map[string]string{
-	"gcra_v1": GCRAV1, "gcra_v2": GCRAV2, "window_v1": WindowV1, "window_v2": WindowV2,
-}
-
 // Sum is the text of lua.sum: a line "name SHA1 SHA256" for each script.
 //
 //go:embed lua.sum
 var Sum string
+
+// Assets are the texts by name.
+var Assets = map[string]string{"gcra_v1": GCRAV1, "gcra_v2": GCRAV2, "window_v1": WindowV1}

@@ -28,13 +28,14 @@ const (
 	digits  kind = "text of digits"         // or empty; arithmetic reads it alike everywhere
 	numeral kind = "number or digits"       // depends on the branch taken; for arithmetic only
 	text    kind = "text"                   // any bytes
-	printed kind = "text of string.format"  // for SET only
+	quoted  kind = "literal of digits"      // a text; where a branch prints it, printed
+	printed kind = "text of string.format"  // whole numbers in digits; for SET and .. only
 	bytes   kind = "text of string.char"    // for SET only
 	key     kind = "key"                    // for commands only
 	present kind = "key that may be absent" // for conditions only
 	clock   kind = "reply to TIME"          // a table
 	answer  kind = "reply of the server"    // a string, false or a table
-	message kind = "field err"              // for .. only
+	message kind = "field err"              // for conditions only
 	boolean kind = "boolean"
 	unset   kind = "nil"
 	mixed   kind = "value of two kinds"
@@ -49,12 +50,10 @@ var functions = map[kind]struct {
 }{
 	"tonumber":          {number, []kind{text}},
 	"type":              {text, []kind{answer}},
-	"math.ceil":         {number, []kind{number}},
-	"math.floor":        {number, []kind{number}},
 	"math.fmod":         {number, []kind{number, number}},
 	"math.min":          {number, []kind{number, number}},
 	"string.byte":       {number, []kind{text, number, number}},
-	"string.char":       {bytes, slices.Repeat([]kind{number}, 8)},
+	"string.char":       {bytes, slices.Repeat([]kind{number}, 12)},
 	"string.find":       {number, []kind{text, text}},
 	"string.match":      {digits, []kind{text, text}},
 	"string.format":     {printed, []kind{text, number, number}},
@@ -64,25 +63,40 @@ var functions = map[kind]struct {
 	"redis.error_reply": {answer, []kind{text}},
 }
 
-// formats are the forms of string.format: a whole number, and a number of
-// nanoseconds of which the part below a second has nine digits.
-var formats = []string{"%d", "%d%09d"}
+// formats are the forms of string.format. Each prints a whole number: alone, with the
+// nine digits of the nanoseconds below a second, or as such digits. %d goes through an
+// integer, C's long on a server, so its numbers are below 2^31: below31. %.0f prints any
+// double in full, a whole one exactly. Lua 5.4 wants a whole number for %d, which may be a
+// double, and takes an integer for %.0f too.
+var formats = []string{"%d", "%09d", "%d%09d", "%.0f%09d"}
 
 // digitPatterns are the patterns of string.find that tell digits, with whether
 // digits are what is found.
 var digitPatterns = map[string]bool{`%D`: false, `^[1-9]%d*$`: true}
 
-// captures is the form of string.match's patterns, which capture nothing but digits.
-var captures = regexp.MustCompile(`^\^(\((\[1-9\])?(%d)+\+?\))+\$$`)
+// captures is the form of string.match's patterns, which capture nothing but digits,
+// side by side or with a space between. One that finds nothing gives nil for each.
+var captures = regexp.MustCompile(`^\^\((\[1-9\])?(%d)+[+*]?\)( ?\((\[1-9\])?(%d)+[+*]?\))*\$$`)
+
+// joints are the literals that .. may put beside digits: 0 in front of what may be empty,
+// and the space of a state of several numbers.
+var joints = []string{"0", " "}
 
 // commands lists the commands that a script may send, argument by argument: a
-// literal in quotes, %d for string.format(...), bytes for string.char(...).
+// literal in quotes, %d for string.format(...), bytes for string.char(...). All are
+// strings: servers print numbers in different ways.
 var commands = []string{
 	`"TIME"`,
 	`"GET" KEYS[1]`,
-	`"SET" KEYS[1] %d "PX" %d`,
-	`"SET" KEYS[1] bytes "PX" %d`,
+	`"SET" KEYS[1] %d "EX" %d`,
+	`"SET" KEYS[1] %d "KEEPTTL"`,
+	`"SET" KEYS[1] bytes "EX" %d`,
+	`"SET" KEYS[1] bytes "KEEPTTL"`,
 }
+
+// inText is how often each command stands in a script: SET once with an expiry and once
+// with KEEPTTL, in two branches of which one runs.
+var inText = map[string]int{`"TIME"`: 1, `"GET"`: 1, `"SET"`: 2}
 
 var globals = []string{"redis", "KEYS", "ARGV", "math", "string", "tonumber", "type"}
 
@@ -94,27 +108,33 @@ var globals = []string{"redis", "KEYS", "ARGV", "math", "string", "tonumber", "t
 type checker struct {
 	asset  string
 	scopes []map[string]*kind // the innermost last
-	sent   []string           // commands, in the order of the text
+	shown  []*kind            // of numbers that a condition around shows to be below 2^31
+	sent   []string           // commands that have run where the walk stands
+	text   map[string]int     // commands in the whole text
 	small  map[string]string  // the asset's part of below53
-	used   map[string]bool    // names of it that were needed
+	low    map[string]string  // the asset's part of below31
+	used   map[string]bool    // what of the two was needed
 	faults []string
 }
 
 // checkSyntax returns what the asset's text does that an asset must not do, each
-// as "asset:line: rule". small is its part of below53.
-func checkSyntax(asset, source string, small map[string]string) []string {
+// as "asset:line: rule", and how often each command stands in it. small and low are its
+// parts of below53 and below31.
+func checkSyntax(asset, source string, small, low map[string]string) (faults []string, commands map[string]int) {
 	statements, err := parse.Parse(strings.NewReader(source), asset)
 	if err != nil {
-		return []string{err.Error()}
+		return []string{err.Error()}, nil
 	}
-	c := &checker{asset: asset, small: small, used: map[string]bool{}}
+	c := &checker{asset: asset, small: small, low: low, used: map[string]bool{}, text: map[string]int{}}
 	c.block(statements)
-	for name := range small {
-		if !c.used[name] {
-			c.faults = append(c.faults, fmt.Sprintf("%s: below53 lists %s in vain", asset, name))
+	for list, names := range map[string]map[string]string{"below53": small, "below31": low} {
+		for name := range names {
+			if !c.used[list+" "+name] {
+				c.faults = append(c.faults, fmt.Sprintf("%s: %s lists %s in vain", asset, list, name))
+			}
 		}
 	}
-	return c.faults
+	return c.faults, c.text
 }
 
 func (c *checker) fault(at ast.PositionHolder, format string, args ...any) {
@@ -171,8 +191,14 @@ func (c *checker) statement(statement ast.Stmt) {
 // leave. One that returns leaves nothing.
 func (c *checker) branches(s *ast.IfStmt) {
 	c.expression(s.Condition)
+	sent, shown := c.sent, c.shown
+	var run []string // what either branch sends
 	branch := func(statements []ast.Stmt, truth bool) []map[string]*kind {
 		before := c.scopes
+		c.sent = slices.Clone(sent)
+		if name := below31If(s.Condition, truth); c.scope(name) != nil {
+			c.shown = append(slices.Clone(shown), c.scope(name)[name])
+		}
 		c.scopes = nil
 		for _, scope := range before {
 			c.scopes = append(c.scopes, maps.Clone(scope))
@@ -182,10 +208,14 @@ func (c *checker) branches(s *ast.IfStmt) {
 		}
 		c.block(statements)
 		after := c.scopes
-		c.scopes = before
+		c.scopes, c.shown = before, shown
+		if !returns(statements) {
+			run = append(run, c.sent[len(sent):]...)
+		}
 		return after
 	}
 	then, otherwise := branch(s.Then, true), branch(s.Else, false)
+	c.sent = append(slices.Clone(sent), run...)
 	switch {
 	case returns(s.Else):
 		c.scopes = then
@@ -201,6 +231,22 @@ func (c *checker) branches(s *ast.IfStmt) {
 		}
 		c.scopes = then
 	}
+}
+
+// below31If returns the local that a condition, name < 2^31 or name >= 2^31, shows to be
+// below 2^31 when it comes out as truth.
+func below31If(condition ast.Expr, truth bool) string {
+	e, ok := condition.(*ast.RelationalOpExpr)
+	if !ok || e.Operator != map[bool]string{true: "<", false: ">="}[truth] {
+		return ""
+	}
+	if bound, ok := literal(e.Rhs); !ok || bound != 1<<31 {
+		return ""
+	}
+	if ident, ok := e.Lhs.(*ast.IdentExpr); ok {
+		return ident.Value
+	}
+	return ""
 }
 
 func returns(block []ast.Stmt) bool {
@@ -219,7 +265,8 @@ func returns(block []ast.Stmt) bool {
 // join returns the kind of what is of one kind or of the other. What may be nil keeps
 // its kind: to compute with nil is an error in every Lua, and converts nothing.
 func join(a, b kind) kind {
-	numerals, texts := []kind{number, digits, numeral}, []kind{text, digits}
+	numerals := []kind{number, digits, numeral}
+	texts, bare := []kind{text, digits, quoted}, []kind{printed, digits, quoted}
 	switch {
 	case a == b || b == unset:
 		return a
@@ -231,6 +278,10 @@ func join(a, b kind) kind {
 		return numeral
 	case slices.Contains(texts, a) && slices.Contains(texts, b):
 		return text
+	case slices.Contains(bare, a) && slices.Contains(bare, b): // one of them is printed
+		return printed
+	case a == answer && slices.Contains(texts, b), b == answer && slices.Contains(texts, a):
+		return answer // which may be text, and is taken for no more
 	}
 	return mixed
 }
@@ -249,7 +300,7 @@ func (c *checker) digitsIf(condition ast.Expr, truth bool) []string {
 		}
 		return slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(right, name) })
 	case *ast.RelationalOpExpr:
-		if truth && e.Operator == "==" {
+		if truth && e.Operator == "==" || !truth && e.Operator == "~=" {
 			name, literal = e.Lhs, e.Rhs
 		}
 	case *ast.FuncCallExpr:
@@ -336,7 +387,7 @@ func (c *checker) want(e ast.Expr, k kind, what string) {
 	will := []kind{k}
 	switch k {
 	case text:
-		will = []kind{text, digits, answer}
+		will = []kind{text, digits, quoted, answer}
 	case numeral:
 		will = []kind{number, digits, numeral}
 	case answer:
@@ -352,6 +403,9 @@ func (c *checker) expression(expression ast.Expr) kind {
 	case *ast.NumberExpr:
 		return number
 	case *ast.StringExpr:
+		if strings.Trim(e.Value, "0123456789") == "" && e.Value != "" {
+			return quoted
+		}
 		return text
 	case *ast.TrueExpr, *ast.FalseExpr:
 		return boolean
@@ -384,9 +438,7 @@ func (c *checker) expression(expression ast.Expr) kind {
 		}
 		return boolean
 	case *ast.StringConcatOpExpr:
-		c.concat(e.Lhs)
-		c.concat(e.Rhs)
-		return text
+		return c.concat(e)
 	case *ast.ArithmeticOpExpr:
 		c.arithmetic(e)
 		return number
@@ -490,6 +542,7 @@ func (c *checker) call(call *ast.FuncCallExpr) kind {
 		c.fault(call, "%s with %d arguments: it takes 1 to %d", name, len(call.Args), len(function.args))
 		return function.result
 	}
+	before := len(c.faults)
 	for i, arg := range call.Args {
 		c.want(arg, function.args[i], fmt.Sprintf("argument %d of %s", i+1, name))
 	}
@@ -503,13 +556,66 @@ func (c *checker) call(call *ast.FuncCallExpr) kind {
 			c.fault(call, "string.match with a pattern other than digits in captures")
 		}
 	case "string.format":
-		if format, ok := call.Args[0].(*ast.StringExpr); !ok || !slices.Contains(formats, format.Value) {
-			c.fault(call, "string.format with a format other than %q", formats)
+		if len(c.faults) == before {
+			c.format(call)
 		}
 	case "redis.error_reply":
 		c.errorReply(call)
 	}
 	return function.result
+}
+
+// format wants one of the formats, and below 2^31 what %d prints.
+func (c *checker) format(call *ast.FuncCallExpr) {
+	format, ok := call.Args[0].(*ast.StringExpr)
+	if !ok || !slices.Contains(formats, format.Value) {
+		c.fault(call, "string.format with a format other than %q", formats)
+		return
+	}
+	conversions := strings.Split(format.Value, "%")[1:]
+	if len(conversions) != len(call.Args)-1 {
+		c.fault(call, "string.format of %q with %d numbers", format.Value, len(call.Args)-1)
+		return
+	}
+	for i, conversion := range conversions {
+		arg := call.Args[i+1]
+		written := sourceOf(arg)
+		if !strings.HasSuffix(conversion, "d") {
+			continue
+		}
+		if value, ok := literal(arg); ok && value < 1<<31 {
+			continue
+		}
+		if scope := c.scope(written); scope != nil && slices.Contains(c.shown, scope[written]) {
+			continue
+		}
+		if c.low[written] == "" {
+			c.fault(call, "%%d of %s, which may be 2^31 or more", written)
+		}
+		c.used["below31 "+written] = true
+	}
+}
+
+// sourceOf is arithmetic on names and numbers as below31 has it, with a bracket around
+// each operation but the outermost.
+func sourceOf(expression ast.Expr) string {
+	operand := func(e ast.Expr) string {
+		if _, ok := e.(*ast.ArithmeticOpExpr); ok {
+			return "(" + sourceOf(e) + ")"
+		}
+		return sourceOf(e)
+	}
+	switch e := expression.(type) {
+	case *ast.IdentExpr:
+		return e.Value
+	case *ast.NumberExpr:
+		return e.Value
+	case *ast.UnaryMinusOpExpr:
+		return "-" + operand(e.Expr)
+	case *ast.ArithmeticOpExpr:
+		return operand(e.Lhs) + " " + e.Operator + " " + operand(e.Rhs)
+	}
+	return nodeName(expression)
 }
 
 func (c *checker) errorReply(call *ast.FuncCallExpr) {
@@ -544,6 +650,7 @@ func (c *checker) command(call *ast.FuncCallExpr) kind {
 	}
 	// There are no loops and no functions, so each call in the text runs once at most.
 	name := words[0]
+	c.text[name]++
 	if slices.Contains(c.sent, name) {
 		c.fault(call, "%s is sent twice", name)
 	} else if slices.Contains(c.sent, `"SET"`) {
@@ -556,16 +663,52 @@ func (c *checker) command(call *ast.FuncCallExpr) kind {
 	return answer
 }
 
-// concat allows literals and the field err of an answer.
-func (c *checker) concat(operand ast.Expr) {
-	got := c.expression(operand)
-	switch operand.(type) {
-	case *ast.StringExpr, *ast.StringConcatOpExpr:
-		return
+// concat allows .. of literals, for an error reply; and of digits, of what string.format
+// printed and of joints, for a number or a state. Strings are joined alike everywhere;
+// numbers would be printed first.
+func (c *checker) concat(e *ast.StringConcatOpExpr) kind {
+	parts := []ast.Expr{e.Lhs} // .. groups from the right
+	rest := e.Rhs
+	for {
+		next, ok := rest.(*ast.StringConcatOpExpr)
+		if !ok {
+			break
+		}
+		parts, rest = append(parts, next.Lhs), next.Rhs
 	}
-	if got != message && got != faulty {
-		c.fault(operand, ".. of something else than string literals and a field err")
+	parts = append(parts, rest)
+	literals, bare, result := 0, 0, digits
+	for _, part := range parts {
+		got := c.expression(part)
+		literal, isLiteral := part.(*ast.StringExpr)
+		if isLiteral {
+			literals++
+			if slices.Contains(joints, literal.Value) {
+				bare++
+				if literal.Value == " " {
+					result = printed
+				}
+			}
+			continue
+		}
+		switch got {
+		case faulty:
+			return faulty
+		case printed:
+			result = printed
+			bare++
+		case digits:
+			bare++
+		}
 	}
+	switch len(parts) {
+	case literals:
+		return text
+	case bare:
+		return result
+	}
+	c.fault(e, ".. of something else than string literals, or digits and %q", joints)
+	return faulty
 }
 
 // below53 are, by asset, the names whose values are whole and below 2^53 in magnitude
@@ -574,21 +717,40 @@ func (c *checker) concat(operand ast.Expr) {
 var below53 = map[string]map[string]string{
 	"gcra_v1": {
 		"period_ns": "checked to be at most 2^52",
+		"ns":        "or else math.fmod takes the place of the result",
 		"left":      "it and interval are multiples of 256, and it is less than 2^53 of them",
 	},
 	"gcra_v2": {
 		"period_ns": "checked to be at most 2^52",
 		"ns":        "below 10^9 and at most tau together, where tau is at most 2^52",
-		"ahead":     "at most tau where the call is admitted",
 		"left":      "at most tau; from interval on",
 	},
 	"window_v1": {
-		"w": "period_ns, checked to be at most 2^52",
+		"w":        "period_ns, checked to be at most 2^52",
+		"since_ns": "below w and below 10^9 together",
+		"part":     "two factors below 2^16 each",
+		"end_ns": "or below 2^54 (three windows) and even; then end_ns / 10^9 is whole or at least 2 * 10^-9 off that, " +
+			"more than it rounds, and what is floored times 10^9 is a multiple of 2^9, so exact",
 	},
-	"window_v2": {
-		"w":    "period_ns, checked to be at most 2^52",
-		"e":    "below w and below 10^9 together",
-		"part": "two factors below 2^16 each",
+}
+
+// below31 are, by asset, what is below 2^31 and above -2^31 wherever %d prints it, and
+// why, with a bracket around each operation. Where a branch asks for name < 2^31, the
+// name need not be here.
+var below31 = map[string]map[string]string{
+	"gcra_v1": {
+		"tat_sub_ns":   "below 10^9",
+		"ahead_s + 61": "ahead is at most tau, 2^60 ns, which is 1.2 * 10^9 s",
+		"ahead_s + 2":  "the same",
+	},
+	"gcra_v2": {
+		"tat_sub_ns": "below 10^9",
+		"(expiry_s - now_s) + 61": "tau, 2^52 ns, is 52 days; last lies no further ahead, unless a clock that is " +
+			"68 years ahead wrote it, or a hand: then a server of 32 bits answers an error, or lets the key live 68 years",
+		"(expiry_s - now_s) + 2": "the same",
+	},
+	"window_v1": {
+		"((end_ns + (-end_ns % 1e9)) / 1e9) + margin_s": "three windows, 3 * 2^52 ns, are 157 days, and a minute",
 	},
 }
 
@@ -611,7 +773,7 @@ func (c *checker) arithmetic(e *ast.ArithmeticOpExpr) {
 			left = minus.Expr
 		}
 		if name, ok := left.(*ast.IdentExpr); ok && c.small[name.Value] != "" {
-			c.used[name.Value] = true
+			c.used["below53 "+name.Value] = true
 			return
 		}
 		c.fault(e, "%% by something else than a literal power of two, of what may be above 2^53: use math.fmod")
@@ -653,10 +815,28 @@ func checkHeader(asset, source string) []string {
 		}
 		header = append(header, line)
 	}
+	starts := []string{"-- " + asset + ": ", "-- SPDX-License-Identifier: MIT", "-- https://github.com/tatami-rate/tatami",
+		"-- KEYS[1] ", "-- ARGV ", "-- reply ", "-- errors ", "-- expiry "}
+	for _, line := range header {
+		if arguments, ok := strings.CutPrefix(line, "-- ARGV "); ok {
+			for _, name := range strings.Fields(arguments) {
+				starts = append(starts, "--   "+strings.Trim(name, "[]")+" ")
+			}
+		}
+	}
+	for _, output := range []string{"status", "remaining", "retry_after_ns", "reset_after_ns"} {
+		starts = append(starts, "--   "+output+" ")
+	}
 	var faults []string
-	for _, start := range []string{"-- " + asset + ": ", "-- KEYS[1] ", "-- ARGV ", "-- reply ", "-- errors "} {
+	for _, start := range starts {
 		if !slices.ContainsFunc(header, func(line string) bool { return strings.HasPrefix(line, start) }) {
 			faults = append(faults, fmt.Sprintf("%s: no line of the header starts with %q", asset, start))
+		}
+	}
+	for _, clock := range []string{"with the server's clock", "with a caller's clock"} {
+		margin := regexp.MustCompile(`^--   \d+ s more +` + clock)
+		if !slices.ContainsFunc(header, margin.MatchString) {
+			faults = append(faults, fmt.Sprintf("%s: no line of the header says how many s more an expiry has %s", asset, clock))
 		}
 	}
 	return faults
@@ -687,15 +867,23 @@ func TestAssets(t *testing.T) {
 			slices.Sorted(maps.Keys(lua.Assets)), slices.Sorted(maps.Keys(assets)))
 	}
 	for asset, source := range assets {
-		for _, fault := range slices.Concat(checkSyntax(asset, source, below53[asset]), checkHeader(asset, source)) {
+		faults, commands := checkSyntax(asset, source, below53[asset], below31[asset])
+		for _, fault := range slices.Concat(faults, checkHeader(asset, source)) {
 			t.Error(fault)
+		}
+		if !maps.Equal(commands, inText) {
+			t.Errorf("%s sends %v, want %v", asset, commands, inText)
 		}
 	}
 }
 
 // Each snippet stands on line 2 and has one fault, which must be named.
 func TestSyntaxRefuses(t *testing.T) {
-	const set = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'PX', string.format('%d', 1))"
+	const (
+		set  = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'EX', string.format('%d', 1))"
+		keep = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'KEEPTTL')"
+		tat  = "local x, y, z = string.match(ARGV[1], '^(%d+) ([1-9]%d*) ([1-9]%d*)$') "
+	)
 	for _, test := range []struct{ snippet, want string }{
 		{"local x = tostring(1)", "the global tostring"},
 		{"local x = unpack(KEYS)", "the global unpack"},
@@ -707,8 +895,8 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = math.random(9)", "the function math.random"},
 		{"local x = pcall(tonumber, '1')", "the global pcall"},
 		{"local x = ('1'):rep(2)", "a call of a method"},
-		{"local x = ('1').rep('1', 2)", "a field of a text"},
-		{"local x = '1' local y = x()", "a call of a text"},
+		{"local x = ('a').rep('a', 2)", "a field of a text"},
+		{"local x = 'a' local y = x()", "a call of a text"},
 		{"local x = redis()", "a call of a redis"},
 		{"local x = tonumber('10', 16)", "tonumber with 2 arguments"},
 		{"local x = tonumber()", "tonumber with 0 arguments"},
@@ -718,12 +906,24 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = 'a' .. ARGV[1]", ".. of something else"},
 		{"local x = 'a' .. 'b' .. 3", ".. of something else"},
 		{"local x = 'a' .. KEYS[1].err", "a field of a key"},
+		{"local x = 'a' .. redis.pcall('TIME').err", ".. of something else"},
+		{tat + "local z = 'a' .. x", ".. of something else"},
+		{tat + "local z = x .. '1'", ".. of something else"},
+		{tat + "local z = x .. ' ' .. 1", ".. of something else"},
+		{tat + "local z = x .. string.char(1)", ".. of something else"},
+		{tat + "local z = x .. ','", ".. of something else"},
+		{"local x = '0' .. ARGV[1]", ".. of something else"},
+		{"local x = ' ' .. KEYS[1]", ".. of something else"},
+		{"local x = '0' .. string.format('%d', 1) local y = x + 1", "the left side of + is a text of string.format"},
+		{tat + "local w = x .. ' ' .. y local z = w + 1", "the left side of + is a text of string.format"},
+		{tat + "local w = '0' .. x local z = w < 1", "the left side of < is a text of digits where a number is due"},
 		{"local x = string.sub(12, 1)", "argument 1 of string.sub is a number where a text is due"},
 		{"local x = string.find(2^60, '1')", "argument 1 of string.find is a number where a text is due"},
 		{"local x = ARGV[1] + 1", "the left side of + is a text where a number or digits is due"},
-		{"local x = 1 - '1'", "the right side of - is a text where a number or digits is due"},
+		{"local x = math.floor(1.5)", "the function math.floor"},
+		{"local x = 1 - '1'", "the right side of - is a literal of digits where a number or digits is due"},
 		{"local x = -ARGV[1]", "the operand of - is a text where a number or digits is due"},
-		{"local x = math.floor(ARGV[1])", "argument 1 of math.floor is a text where a number is due"},
+		{"local x = math.min(ARGV[1], 1)", "argument 1 of math.min is a text where a number is due"},
 		{"local x = ARGV[1] < 1", "the left side of < is a text where a number is due"},
 		{"local x = 1 >= ARGV[1]", "the right side of >= is a text where a number is due"},
 		{"local x = #12", "the operand of # is a number where a text is due"},
@@ -747,15 +947,26 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = ARGV[1] if #x > 9 and string.find(x, '%D') then return redis.pcall('TIME') end local z = x + 1", "the left side of + is a text"},
 		{"local x = ARGV[1] if #x < 9 or string.find(x, '^[1-9]%d*$') then local z = x + 1 end", "the left side of + is a text"},
 		{"local x = ARGV[1] if x ~= '0' then local z = x + 1 end", "the left side of + is a text"},
+		{"local x = ARGV[1] if x ~= '0' then return redis.pcall('TIME') end local y = x < 1", "the left side of < is a text of digits"},
+		{"local x = ARGV[1] if x ~= 'a' then return redis.pcall('TIME') end local y = x + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if x ~= '0' and #x > 9 then return redis.pcall('TIME') end local y = x + 1", "the left side of + is a text"},
+		{"local x = ARGV[1] if x ~= '0' or string.find(x, '%D') then local y = 1 else local y = x < 1 end", "the left side of < is a text of digits"},
 		{"local x, y = ARGV[1], ARGV[2] if string.find(x, '%D') then return redis.pcall('TIME') end local z = y + 1", "the left side of + is a text"},
 		{"local x = ARGV[1] local y = string.sub(x, 1, 9) if string.find(x, '%D') then return redis.pcall('TIME') end local z = y + 1", "the left side of + is a text"},
 		{"local x = ARGV[1] if x == '0' then local y = x < 1 end", "the left side of < is a text of digits where a number is due"},
 		{"local x = ARGV[1] if x == '0' then return {1, 2, 3, x} end", "value 4 of the reply is a text of digits where a number is due"},
 		{"local x = redis.pcall('TIME') local y = string.format('%d', x[1])", "argument 2 of string.format is a text of digits where a number is due"},
-		{"local x = redis.pcall('TIME') local y = math.floor(x[1])", "argument 1 of math.floor is a text of digits where a number is due"},
+		{"local x = redis.pcall('TIME') local y = math.fmod(x[1], 1)", "argument 1 of math.fmod is a text of digits where a number is due"},
 		{"local x = redis.pcall('TIME') local y = 'a' .. x[1]", ".. of something else"},
 		{"local x = string.match(ARGV[1], '(%w+)')", "string.match with a pattern other than digits"},
 		{"local x = string.match(ARGV[1], '^(%d+)(.)$')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '^(%d+)  (%d+)$')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '^(%d+),(%d+)$')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '^(%d+) $')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '^ (%d+)$')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '^(%d+) ()$')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '^(%d-)$')", "string.match with a pattern other than digits"},
+		{"local x = string.match(ARGV[1], '(%d+)')", "string.match with a pattern other than digits"},
 		{"local x = string.match(ARGV[1], ARGV[2])", "string.match with a pattern other than digits"},
 		{"local x = string.match(ARGV[1])", "string.match with 1 arguments"},
 		{"local x = string.match(ARGV[1], '^(%d)$') local y = x < 1", "the left side of < is a text of digits where a number is due"},
@@ -805,7 +1016,7 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = math local y = x.random(9)", "the function math.random"},
 		{"local x = math local y = x + 1", "the left side of + is a math where"},
 		{"local x = redis.pcall if ARGV[1] then x = redis.call end local y = x('TIME')", "a call of a value of two kinds"},
-		{"local f = string.format local x = f('%.0f', 1)", "string.format with a format other than"},
+		{"local f = string.format local x = f('%.1f', 1)", "string.format with a format other than"},
 		{"local f = tonumber local x = f('10', 16)", "tonumber with 2 arguments"},
 		{"local math = 1", "the local math hides a global"},
 		{"local string = math", "the local string hides a global"},
@@ -817,8 +1028,13 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = ARGV[#ARGV]", "ARGV is read by literal numbers only"},
 		{"local x = redis.pcall('TIME') local y = x.ok", "a field of a reply to TIME"},
 		{"local x = redis.pcall('GET', KEYS[1]) local y = x[1]", "a field of a reply of the server"},
-		{"local x = '1' local y = x.len", "a field of a text"},
+		{"local x = 'a' local y = x.len", "a field of a text"},
 
+		{"if ARGV[1] then local x = redis.pcall('TIME') end local y = redis.pcall('TIME')", `"TIME" is sent twice`},
+		{"if ARGV[1] then local x = " + set + " else local x = " + keep + " end local y = " + keep, `"SET" is sent twice`},
+		{"if ARGV[1] then local x = " + set + " local y = " + keep + " end", `"SET" is sent twice`},
+		{"if ARGV[1] then local x = 1 else local x = " + keep + " end local y = redis.pcall('TIME')", `"TIME" is sent after SET`},
+		{"if ARGV[1] then local x = " + set + " end if ARGV[2] then local x = " + keep + " end", `"SET" is sent twice`},
 		{"local x = redis.call('TIME') local y = redis.pcall('TIME')", `"TIME" is sent twice`},
 		{"local x = redis.call('GET', KEYS[1]) local y = redis.call('GET', KEYS[1])", `"GET" is sent twice`},
 		{"local x = " + set + " local y = " + set, `"SET" is sent twice`},
@@ -829,17 +1045,49 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = redis.call('GET', 'other')", `the command "GET" "other"`},
 		{"local x = redis.call()", "the command :"},
 		{"local x = redis.call('SET', KEYS[1], string.format('%d', 1))", `the command "SET" KEYS[1] %d`},
-		{"local x = redis.call('SET', KEYS[1], '1', 'PX', '1')", `the command "SET" KEYS[1] "1" "PX" "1"`},
-		{"local x = redis.call('SET', KEYS[1], string.format('%d', 1), 'EX', string.format('%d', 1))", `"EX" %d`},
-		{"local x = redis.call('SET', KEYS[1], 1, 'PX', string.format('%d', 1))", "argument 3 of a command"},
-		{"local x = redis.call('SET', KEYS[1], string.char(1), 'PX', 9)", "argument 5 of a command"},
+		{"local x = redis.call('SET', KEYS[1], '1', 'EX', '1')", `the command "SET" KEYS[1] "1" "EX" "1"`},
+		{"local x = redis.call('SET', KEYS[1], string.format('%d', 1), 'PX', string.format('%d', 1))", `"PX" %d`},
+		{"local x = redis.call('SET', KEYS[1], string.format('%d', 1), 'EXAT', string.format('%d', 1))", `"EXAT" %d`},
+		{"local x = redis.call('SET', KEYS[1], string.format('%d', 1), 'keepttl')", `%d "keepttl"`},
+		{"local x = redis.call('SET', KEYS[1], string.format('%d', 1), 'KEEPTTL', 'XX')", `%d "KEEPTTL" "XX"`},
+		{"local x = redis.call('SET', KEYS[1], string.char(1))", `the command "SET" KEYS[1] bytes`},
+		{"local x = redis.call('SET', KEYS[1], 1, 'EX', string.format('%d', 1))", "argument 3 of a command"},
+		{"local x = redis.call('SET', KEYS[1], string.char(1), 'EX', 9)", "argument 5 of a command"},
+		{"local x = 'KEEPTTL' local y = redis.call('SET', KEYS[1], string.char(1), x)", "argument 4 of a command"},
+		{"local x = '2' local y = redis.call('SET', KEYS[1], string.char(1), 'EX', x)", "argument 5 of a command"},
+		{"local x = ARGV[1] if ARGV[2] then x = string.format('%d', 1) end local y = redis.call('SET', KEYS[1], x, 'KEEPTTL')",
+			"argument 3 of a command"},
+		{tat + "local y = redis.call('SET', KEYS[1], x, 'KEEPTTL')", "argument 3 of a command"},
 		{"local x = redis.call('GET', ARGV[1])", "argument 2 of a command"},
 		{"local call, x = redis.call, 'other' local y = call('GET', x)", "argument 2 of a command"},
-		{"local x = redis.pcall('TIME') local y = redis.pcall('SET', KEYS[1], x[1], 'PX', x[2])", "argument 3 of a command"},
-		{"local x = redis.call('SET', KEYS[1], string.char(ARGV[1]), 'PX', string.format('%d', 1))", "argument 1 of string.char is a text"},
+		{"local x = redis.pcall('TIME') local y = redis.pcall('SET', KEYS[1], x[1], 'EX', x[2])", "argument 3 of a command"},
+		{"local x = redis.call('SET', KEYS[1], string.char(ARGV[1]), 'EX', string.format('%d', 1))", "argument 1 of string.char is a text"},
 		{"local x = 'GET' local y = redis.call(x, KEYS[1])", "argument 1 of a command"},
-		{"local x = string.format('%.0f', 1)", `string.format with a format other than ["%d" "%d%09d"]`},
-		{"local x = string.format('%09d', 1)", "string.format with a format other than"},
+		{"local x = string.char(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)", "string.char with 13 arguments"},
+		{"local x = string.format('%.14g', 1)", `string.format with a format other than ["%d" "%09d" "%d%09d" "%.0f%09d"]`},
+		{"local x = string.format('%.0f', 1)", "string.format with a format other than"},
+		{"local x = string.format('%9d', 1)", "string.format with a format other than"},
+		{"local x = string.format('%s%09d', 1, 2)", "string.format with a format other than"},
+		{"local x = string.format('%d%09d', 1)", `string.format of "%d%09d" with 1 numbers`},
+		{"local x = string.format('%d', 1, 2)", `string.format of "%d" with 2 numbers`},
+		{"local x = string.format('%d')", `string.format of "%d" with 0 numbers`},
+
+		// %d of what may be 2^31 or more
+		{"local x = 1 local y = string.format('%d', x)", "%d of x, which may be 2^31 or more"},
+		{"local x = 1 local y = string.format('%09d', x)", "%d of x, which may be 2^31 or more"},
+		{"local x = 1 local y = string.format('%.0f%09d', 1, x)", "%d of x, which may be 2^31 or more"},
+		{"local x = string.format('%d', 2^31)", "%d of 2 ^ 31, which may be 2^31 or more"},
+		{"local x = 1 local y = string.format('%d', (x + 2 * x) / -x)", "%d of (x + (2 * x)) / -x, which may be"},
+		{"local x = 1 if x < 2^31 then local y = 1 else local y = string.format('%d', x) end", "%d of x, which may be"},
+		{"local x = 1 if x < 2^31 then local y = 1 end local y = string.format('%d', x)", "%d of x, which may be"},
+		{"local x = 1 if x < 2^32 then local y = string.format('%d', x) end", "%d of x, which may be"},
+		{"local x = 1 if x > 2^31 then local y = string.format('%d', x) end", "%d of x, which may be"},
+		{"local x = 1 if 2^31 < x then local y = string.format('%d', x) end", "%d of x, which may be"},
+		{"local x, y = 1, 2 if x < 2^31 then local z = string.format('%d', y) end", "%d of y, which may be"},
+		{"local x = 1 if x < 2^31 then x = x * 2 local z = string.format('%d', x) end", "%d of x, which may be"},
+		{"local x = 1 if x >= 2^31 then local y = string.format('%d', x) end", "%d of x, which may be"},
+		{"local x = 1 if x >= 2^32 then local y = 1 else local y = string.format('%d', x) end", "%d of x, which may be"},
+		{"local x = 1 if x < 2^31 or ARGV[1] then local z = string.format('%d', x) end", "%d of x, which may be"},
 		{"local x = string.format(ARGV[1], 1)", "string.format with a format other than"},
 		{"return", "return with 0 values"},
 		{"return 1", "what is returned is a number"},
@@ -850,12 +1098,12 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"return redis.error_reply('BADSTATE ' .. 'asset: no')", "an error that does not start with 'BADARG asset: '"},
 		{"return redis.error_reply(ARGV[1])", "an error that does not start with 'BADARG asset: '"},
 	} {
-		faults := checkSyntax("asset", "\n"+test.snippet, nil)
+		faults, _ := checkSyntax("asset", "\n"+test.snippet, nil, nil)
 		if len(faults) != 1 || !strings.HasPrefix(faults[0], "asset:2: ") || !strings.Contains(faults[0], test.want) {
 			t.Errorf("%s\n got %q\nwant one fault on line 2 with %q", test.snippet, faults, test.want)
 		}
 	}
-	if faults := checkSyntax("asset", "local x =", nil); len(faults) != 1 {
+	if faults, _ := checkSyntax("asset", "local x =", nil, nil); len(faults) != 1 {
 		t.Errorf("text that is no Lua: got %q, want one fault", faults)
 	}
 }
@@ -875,29 +1123,72 @@ func TestSyntaxAllows(t *testing.T) {
 		"local x, y = nil, nil if ARGV[2] then x, y = string.match(ARGV[1], '^([1-9]%d)(%d)$') else x, y = 0, 0 end local z = x * 1e9 + y",
 		"local small = 9 local x = small % 3 local y = -small % 5",
 		"local x = 2^60 % 2^32 % 256",
+		"local x = redis.pcall('TIME') if x.err then return x end local y, z = x[1] + 0, x[2] * 1000",
+		"local x = ARGV[1] if x ~= '0' and not string.find(x, '^[1-9]%d*$') then return redis.pcall('TIME') end local y = x + 1",
+		"local x = redis.pcall('GET', KEYS[1]) local y = string.match(x, '^(%d+) (%d+)$') y = y or x" +
+			" if string.find(y, '%D') then return x end local z = y + 1",
+		// A state: the digits that are known, then what is printed; and its expiry.
+		"local x = string.match(ARGV[1], '^(%d+)$') local y = '0' .. x local z = y + 0" +
+			" local w = redis.pcall('SET', KEYS[1], x .. string.format('%09d', 1), 'KEEPTTL')",
+		"local x, y = string.match(ARGV[1], '^(%d+) ([1-9]%d*)$') local z = string.format('%d%09d', 1, 2)" +
+			" if ARGV[2] then y = z end z = z .. ' ' .. x .. ' ' .. y local w = redis.pcall('SET', KEYS[1], z, 'KEEPTTL')",
+		"local x = '2' if ARGV[1] then x = string.format('%d', 1) end" +
+			" local y = redis.pcall('SET', KEYS[1], string.format('%.0f%09d', 2^33, 1), 'EX', x)",
+		"local x = string.char(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) local y" +
+			" if ARGV[1] then y = redis.pcall('SET', KEYS[1], x, 'KEEPTTL')" +
+			" else y = redis.pcall('SET', KEYS[1], x, 'EX', string.format('%d', 9)) end if y.err then return y end",
+		"if ARGV[1] then local x = redis.pcall('SET', KEYS[1], string.char(1), 'KEEPTTL') return x end local y = redis.pcall('TIME')",
+		"local x = 1 if x == 0 then local y = 1 elseif x < 2^31 then local y = string.format('%d%09d', x, 1) end",
+		"local x = 1 if x >= 2^31 then local y = 1 elseif x == 9 then local y = 2 else local y = string.format('%d', x) end",
+		"local low, x = 1, 2 local y = string.format('%d', (low - x) + 1)",
 	} {
-		var small map[string]string
+		var small, low map[string]string
 		if strings.Contains(snippet, "small") {
 			small = map[string]string{"small": "9"}
 		}
-		if faults := checkSyntax("asset", snippet, small); faults != nil {
+		if strings.Contains(snippet, "low") {
+			low = map[string]string{"(low - x) + 1": "0"}
+		}
+		if faults, _ := checkSyntax("asset", snippet, small, low); faults != nil {
 			t.Errorf("%s\n got %q, want no fault", snippet, faults)
 		}
 	}
-	if faults := checkSyntax("asset", "local small = 9", map[string]string{"small": "9"}); len(faults) != 1 {
-		t.Errorf("a name of below53 that is not needed: got %q, want one fault", faults)
+	vain := map[string]string{"x": "9"}
+	if faults, _ := checkSyntax("asset", "local x = 9", vain, vain); len(faults) != 2 {
+		t.Errorf("a name of below53 and of below31 that is not needed: got %q, want two faults", faults)
+	}
+}
+
+// The commands are counted wherever they stand.
+func TestSyntaxCounts(t *testing.T) {
+	const keep = "redis.pcall('SET', KEYS[1], string.char(1), 'KEEPTTL')"
+	faults, got := checkSyntax("asset", "if ARGV[1] then local x = redis.pcall('TIME') else local x = redis.pcall('TIME') end "+
+		"local x = redis.call('GET', KEYS[1]) if x then local y = "+keep+" elseif ARGV[2] then local y = "+keep+" else local y = "+keep+" end", nil, nil)
+	if want := map[string]int{`"TIME"`: 2, `"GET"`: 1, `"SET"`: 3}; faults != nil || !maps.Equal(got, want) {
+		t.Errorf("got %v, %q, want %v", got, faults, want)
 	}
 }
 
 func TestHeaderRefuses(t *testing.T) {
-	lines := []string{"-- asset: what it does\n", "-- KEYS[1] key\n", "-- ARGV amount\n", "-- reply {status}\n", "-- errors none\n"}
+	lines := []string{"-- asset: what it does\n", "-- SPDX-License-Identifier: MIT\n", "-- https://github.com/tatami-rate/tatami, where\n",
+		"-- KEYS[1] key\n", "-- ARGV amount [now_ns]\n", "--   amount 1\n", "--   now_ns 2\n", "-- reply {status}\n",
+		"--   status 1\n", "--   remaining 1\n", "--   retry_after_ns 1\n", "--   reset_after_ns 1\n", "-- errors none\n", "-- expiry set\n",
+		"--   2 s more  with the server's clock\n", "--   61 s more  with a caller's clock\n"}
 	if faults := checkHeader("asset", strings.Join(lines, "")); faults != nil {
 		t.Errorf("a full header: %q", faults)
 	}
 	for i, dropped := range lines {
 		// The line comes back below the header, where it does not count.
 		source := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "") + "\n" + dropped
-		if faults := checkHeader("asset", source); len(faults) != 1 || !strings.Contains(faults[0], dropped[:len("-- reply ")-1]) {
+		named := strings.TrimRight(strings.Fields(dropped)[1], ",") // the first word after the dashes
+		if strings.Contains(dropped, " s more ") {
+			_, named, _ = strings.Cut(strings.TrimSpace(dropped), "  with ")
+		}
+		faults := checkHeader("asset", source)
+		if strings.Contains(dropped, "ARGV") { // its arguments' lines are not asked for without it
+			named = "-- ARGV "
+		}
+		if len(faults) != 1 || !strings.Contains(faults[0], named) {
 			t.Errorf("without %q: got %q, want one fault that names it", dropped, faults)
 		}
 	}

@@ -2,6 +2,7 @@ package precision
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -62,16 +63,16 @@ func TestStateAndTTLThatServersPrintWithAnExponent(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d versioned) {
 		// interval 10^8: the state is a multiple of it
 		o := newKey(t, d, gcra(10, 1000, 1)).call(1, epoch)
-		if o.State != (State{true, uint64(epoch + 100*ms)}) || !o.ttlIs(100+60000) {
+		if o.State != (State{Exists: true, Value: uint64(epoch + 100*ms)}) || !o.ttlIs(61000) {
 			t.Errorf("%+v", o)
 		}
-		// ttl 10^8 ms: a reset of 10^8 - 60000 ms
-		o = newKey(t, d, gcra(1, 1e8-60000, 1)).call(1, epoch)
-		if !o.ttlIs(1e8) {
+		// ttl 10^6 s: a TAT in 10^6 - 61 s
+		o = newKey(t, d, gcra(1, 1e9-61000, 1)).call(1, epoch)
+		if !o.ttlIs(1e9) {
 			t.Errorf("ttl %d", o.TTLMs)
 		}
-		o = newKey(t, d, fixed(1, 5e7-30000)).call(1, 0)
-		if !o.ttlIs(1e8) {
+		o = newKey(t, d, fixed(1, 5e8-30000)).call(1, 0)
+		if !o.ttlIs(1e9) {
 			t.Errorf("ttl %d", o.TTLMs)
 		}
 	})
@@ -83,7 +84,7 @@ func TestIntervalThatIsNotWhole(t *testing.T) {
 			k := newKey(t, d, gcra(3, 1000, burst))
 			interval := d.either(333333504, 333333334) // ceil(10^9 / 3), v1 up to the grid
 			o := k.want(1, epoch, 1, burst-1, 0)
-			if o.ResetAfterNs != interval || !o.ttlIs(334+60000) {
+			if o.ResetAfterNs != interval || !o.ttlIs(61000) {
 				t.Errorf("burst %d: %+v", burst, o)
 			}
 			for range burst - 1 {
@@ -125,7 +126,6 @@ func TestAlternatingClocks(t *testing.T) {
 }
 
 func TestTTLIsNeverTooShort(t *testing.T) {
-	const margin = 60000
 	eachDriver(t, func(t *testing.T, d versioned) {
 		k := newKey(t, d, gcra(3, 1000, 1)) // a ttl in seconds would be 0
 		k.want(1, epoch, 1, 0, 0)
@@ -136,14 +136,14 @@ func TestTTLIsNeverTooShort(t *testing.T) {
 		for range 1000 {
 			k.call(1, epoch)
 		}
-		if o := k.call(1, epoch); o.Status != 0 || !o.ttlIs(TTLMs(1000*d.either(1000192, ms), margin)) {
+		if o := k.call(1, epoch); o.Status != 0 || !o.ttlIs(62000) {
 			t.Errorf("call 1001: %+v", o)
 		}
 
 		k = newKey(t, d, gcra(1, 10000, 1)) // a ttl that forgets the call's own cost is 0
 		k.want(1, epoch, 1, 0, 0)
 		k.want(1, epoch+ms, 0, 0, 9999*ms)
-		if o := k.want(1, epoch+9999*ms, 0, 0, ms); !o.ttlIs(10000 + margin) {
+		if o := k.want(1, epoch+9999*ms, 0, 0, ms); !o.ttlIs(71000) {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -297,8 +297,7 @@ func TestTwentyCallsInOneMicrosecond(t *testing.T) {
 	})
 }
 
-// A clock that runs back over a boundary: window_v1 finds no counts, and so admits a
-// whole amount again each time; window_v2 counts it as the stored window's start.
+// A clock that runs back over a boundary counts as the stored window's start.
 func TestWindowClockRunsBackwards(t *testing.T) {
 	eachDriver(t, func(t *testing.T, d versioned) {
 		for _, limit := range []Call{fixed(10, 1000), sliding(10, 1000)} {
@@ -310,12 +309,9 @@ func TestWindowClockRunsBackwards(t *testing.T) {
 					admitted += k.call(1, epoch+second-1).Status
 				}
 			}
-			if want := d.either(400, 10); admitted != want {
-				t.Errorf("sliding %v: %d admitted, want %d", limit.Sliding, admitted, want)
+			if admitted != 10 {
+				t.Errorf("sliding %v: %d admitted, want 10", limit.Sliding, admitted)
 			}
-		}
-		if d.version == 1 {
-			return
 		}
 		// gateways a second apart around a boundary, and a wait by the slower clock
 		k := newKey(t, d, sliding(10, 60000))
@@ -325,12 +321,6 @@ func TestWindowClockRunsBackwards(t *testing.T) {
 		k.want(1, epoch+59*second, 0, 0, second+60*second+6*second)
 		k.want(1, epoch+126*second-1, 0, 0, 1)
 		k.want(1, epoch+126*second, 1, 0, 0)
-
-		// A period that changed leaves an index from which nothing can be told.
-		k = newKey(t, d, fixed(10, 60000))
-		k.call(10, epoch)
-		k.limit = fixed(10, 3600000)
-		k.want(1, epoch, 1, 9, 0)
 	})
 }
 
@@ -340,8 +330,178 @@ func TestRetryOfASlidingWindow(t *testing.T) {
 		k.call(60, epoch)
 		// 48 s left: the 60 of before weigh 48, and 12 fit
 		k.want(12, epoch+72*second, 1, 0, 0)
-		retry := d.either(48*second, second)
-		k.want(1, epoch+72*second, 0, 0, retry)
-		k.want(1, epoch+72*second+retry, 1, d.either(47, 0), 0)
+		k.want(1, epoch+72*second, 0, 0, second)
+		k.want(1, epoch+73*second, 1, 0, 0)
 	})
+}
+
+const otherPeriod = "BADSTATE window_v1: the key holds counts of another period; name the period in the key"
+
+// Two periods on one window key: calls of the one that is not counted there answer
+// BADSTATE and leave the key, so that no call beyond either limit is admitted, in whatever
+// order they come. Where a key told them not apart, 1000 of 1000 were.
+func TestTwoPeriodsOnOneWindowKey(t *testing.T) {
+	orders := map[string]func(i int) int{
+		"in turns": func(i int) int { return i % 2 }, "the second first": func(i int) int { return (i + 1) % 2 },
+		"halves": func(i int) int { return i / 500 }, "by tens": func(i int) int { return i / 10 % 2 },
+		"one at first": func(i int) int { return min(i, 1) },
+	}
+	eachDriver(t, func(t *testing.T, d versioned) {
+		if d.version == 2 {
+			t.Skip("there is one version of the window")
+		}
+		for _, limits := range [][2]Call{
+			{fixed(100, 1000), fixed(5, 60000)}, {sliding(100, 1000), sliding(5, 60000)},
+			{fixed(100, 60000), fixed(200, 120000)}, {sliding(100, 60000), sliding(200, 120000)},
+		} {
+			for name, order := range orders {
+				for _, gapNs := range []int64{0, 600 * ms} { // at one instant, over ten minutes
+					k := newKey(t, d, limits[0])
+					var owner int64 // the period of the first call, on a clock that stands still for the key's expiry
+					var admitted, refused, foreign int
+					counted := [2]map[int64]int64{{}, {}} // by window
+					for i := range 1000 {
+						k.limit = limits[order(i)]
+						if i == 0 {
+							owner = k.limit.PeriodNs
+						}
+						now := epoch + int64(i)*gapNs
+						o := k.try(1, now)
+						switch {
+						case k.limit.PeriodNs != owner:
+							foreign++
+							if o.Err != otherPeriod || !o.State.Exists || o.State.PeriodNs != uint32(owner) {
+								t.Fatalf("%+v, %s, call %d: %+v", limits, name, i, o)
+							}
+						case o.Err != "":
+							t.Fatalf("%+v, %s, call %d: %s", limits, name, i, o.Err)
+						case o.Status == 1:
+							admitted++
+							window := counted[order(i)]
+							if window[now/owner]++; window[now/owner] > k.limit.Amount {
+								t.Fatalf("%+v, %s, call %d: more than the amount in a window", limits, name, i)
+							}
+						default:
+							refused++
+						}
+					}
+					if admitted+refused+foreign != 1000 || foreign == 0 || admitted == 0 ||
+						gapNs == 0 && int64(admitted) > max(limits[0].Amount, limits[1].Amount) {
+						t.Errorf("%+v, %s: %d admitted, %d refused, %d foreign", limits, name, admitted, refused, foreign)
+					}
+				}
+			}
+		}
+	})
+}
+
+// 12,000 calls in ten minutes, while a fleet goes over from 100 in 60 s to 200 in 120 s:
+// at most 1000 of the owner's are right, and 12,000 of 12,000 were admitted where a key
+// told the periods not apart.
+func TestRollingDeployOfAnotherPeriod(t *testing.T) {
+	k := newKey(t, versioned{NewNative(), 1}, fixed(100, 60000))
+	admitted, foreign := int64(0), 0
+	for i := range int64(12000) {
+		k.limit = []Call{fixed(100, 60000), fixed(200, 120000)}[i%2]
+		if o := k.try(1, epoch+i*50*ms); o.Err == otherPeriod {
+			foreign++
+		} else {
+			admitted += o.Status
+		}
+	}
+	if admitted != 1000 || foreign != 6000 {
+		t.Errorf("%d admitted, want 1000, and %d of another period, want 6000", admitted, foreign)
+	}
+}
+
+// The server's clock is an hour ahead for one admitted call, then right again: gcra
+// refuses for that hour to the nanosecond, a window finds no counts of an hour ahead.
+func TestServerClockAnHourAhead(t *testing.T) {
+	eachClockDriver(t, func(t *testing.T, d versioned) {
+		k := newKey(t, d, gcra(10, 1000, 10))
+		hour := 3600 * second
+		if o := k.served(1, epoch+hour); o.Status != 1 {
+			t.Fatalf("%+v", o)
+		}
+		// its TAT lies 100 ms on, and 900 ms of debt are left to a call of one unit
+		fits := epoch + hour - 800*ms
+		if o := k.served(1, epoch); o.Status != 0 || o.RetryAfterNs != fits-epoch {
+			t.Errorf("%+v", o)
+		}
+		if o := k.served(1, fits-1000); o.Status != 0 || o.RetryAfterNs != 1000 {
+			t.Errorf("1 us before: %+v", o)
+		}
+		if o := k.served(1, fits); o.Status != 1 {
+			t.Errorf("%+v", o)
+		}
+		if d.version == 2 {
+			return
+		}
+		k = newKey(t, d, fixed(10, 1000))
+		k.served(10, epoch+hour)
+		if o := k.served(1, epoch); o.Status != 1 || o.Remaining != 9 {
+			t.Errorf("window: %+v", o)
+		}
+	})
+}
+
+// A limit of 1 in 30 days corrected to 10 a second is refused until the debt is paid.
+func TestCorrectedLimit(t *testing.T) {
+	eachDriver(t, func(t *testing.T, d versioned) {
+		const month = 30 * 86400 * second
+		k := newKey(t, d, gcra(1, month/ms, 1))
+		k.want(1, epoch, 1, 0, 0)
+		k.limit = gcra(10, 1000, 10)
+		k.want(1, epoch, 0, 0, month-900*ms)
+		k.want(1, epoch+month-900*ms-256, 0, 0, 256)
+		k.want(1, epoch+month-900*ms, 1, 0, 0)
+
+		// 800 a minute lowered to 100: 400 spent are 30 s, which are 50 of the new ones
+		k = newKey(t, d, gcra(800, 60000, 800))
+		k.want(400, epoch, 1, 400, 0)
+		k.limit = gcra(100, 60000, 100)
+		k.want(0, epoch, 1, d.either(49, 50), 0) // gcra_v1's 75 ms is up to 255 ns more
+	})
+}
+
+// What lives under a key already stays: a hash, and with the server's clock a counter.
+func TestForeignKeyIsLeftAlone(t *testing.T) {
+	asset, err := NewAsset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := realDriver(t)
+	for _, r := range []struct {
+		scripter
+		shas  map[Script]string
+		other []any // makes a key of another type
+	}{
+		{asset.redis, asset.shas, []any{"RPUSH", "hits", "a"}}, // it has no hashes
+		{real.client, real.shas, []any{"HSET", "hits", "a", "1"}},
+	} {
+		ctx := t.Context()
+		for _, s := range Scripts {
+			args := Call{Amount: 10, PeriodNs: second, Burst: 10, Cost: 1, ByServer: true}.appendArgs(nil, s.Script)
+			for _, text := range []string{"57", "0", "1234567", "999999999999999999", "01", "-57"} {
+				if err := r.Do(ctx, "SET", "hits", text).Err(); err != nil {
+					t.Fatal(err)
+				}
+				before := keyText(r, "hits")
+				got := show(r.EvalSha(ctx, r.shas[s.Script], []string{"hits"}, args...))
+				after := keyText(r, "hits")
+				want := "error BADSTATE " + string(s.Script) + ": the key holds something else than"
+				if !strings.HasPrefix(got, want) || after != before {
+					t.Errorf("%s on %q: %s, and the key is %s, was %s", s.Script, text, got, after, before)
+				}
+			}
+			r.Do(ctx, "DEL", "hits")
+			if err := r.Do(ctx, r.other...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.EvalSha(ctx, r.shas[s.Script], []string{"hits"}, args...).Err(); err == nil || !strings.HasPrefix(err.Error(), "WRONGTYPE ") {
+				t.Errorf("%s on a hash or list: %v", s.Script, err)
+			}
+			r.Do(ctx, "DEL", "hits")
+		}
+	}
 }

@@ -30,12 +30,13 @@ type Native struct {
 	keys map[string]*nativeKey
 }
 
+// nativeKey is a key with an expiry on the server's clock, which the calls move.
 type nativeKey struct {
-	tat    float64    // of gcra_v1
-	tatV2  native.TAT // of gcra_v2
-	window native.WindowState
-	exists bool
-	ttlMs  int64
+	gcra      native.GCRAState
+	window    native.WindowState
+	nowMs     int64
+	expires   bool
+	expiresMs int64
 }
 
 // NewNative returns a driver of the native port, with no keys.
@@ -64,23 +65,37 @@ func (n *Native) Play(script Script, key string, calls []Call, outcomes []Outcom
 }
 
 func (k *nativeKey) call(script Script, c *Call) Outcome {
+	if c.ServerNs > 0 {
+		k.nowMs = c.ServerNs / 1e6
+	}
+	if k.expires && k.nowMs > k.expiresMs { // gone, as on a server, when the millisecond is over
+		*k = nativeKey{nowMs: k.nowMs}
+	}
 	now := native.CallerClock(c.NowNs)
+	if c.ByServer {
+		now = native.ServerClock(c.NowNs / 1000)
+	}
 	var d native.Decision
 	switch script {
 	case GCRAV1:
-		k.tat, d = native.GCRAV1(k.tat, c.gcraArgs(), now)
+		k.gcra, d = native.GCRAV1(k.gcra, c.gcraArgs(), now)
 	case GCRAV2:
-		k.tatV2, d = native.GCRAV2(k.tatV2, c.gcraArgs(), now)
+		k.gcra, d = native.GCRAV2(k.gcra, c.gcraArgs(), now)
 	case WindowV1:
 		k.window, d = native.WindowV1(k.window, c.windowArgs(), now)
-	case WindowV2:
-		k.window, d = native.WindowV2(k.window, c.windowArgs(), now)
 	}
-	if d.Written {
-		k.exists, k.ttlMs = true, d.TTLMs
+	if d.Written && d.TTLS > 0 {
+		k.expires, k.expiresMs = true, k.nowMs+d.TTLS*1000
 	}
-	return Outcome{Err: d.Err, State: k.state(script), TTLMs: k.ttlMs,
+	o := Outcome{Err: d.Err, State: k.state(script),
 		Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}}
+	switch {
+	case k.expires:
+		o.TTLMs = k.expiresMs - k.nowMs
+	case o.State.Exists:
+		o.TTLMs = -1
+	}
+	return o
 }
 
 func (c *Call) gcraArgs() native.GCRAArgs {
@@ -94,17 +109,24 @@ func (c *Call) windowArgs() native.WindowArgs {
 }
 
 func (k *nativeKey) state(script Script) State {
-	switch {
-	case !k.exists:
-		return State{}
-	case script == GCRAV1:
-		return State{true, uint64(k.tat)}
-	case script == GCRAV2:
-		return State{true, uint64(k.tatV2.S)*1e9 + uint64(k.tatV2.Ns)}
-	default:
-		return newCounts(Counts{uint32(k.window.Index), uint16(k.window.Previous), uint16(k.window.Current)})
+	if script.IsWindow() {
+		if !k.window.Exists {
+			return State{}
+		}
+		w := &k.window
+		return newCounts(Counts{uint32(w.Index), uint16(w.Previous), uint16(w.Current)}, int64(w.PeriodNs))
 	}
+	if !k.gcra.Exists {
+		return State{}
+	}
+	s := State{Exists: true, Value: instantNs(k.gcra.TAT)}
+	if k.gcra.Credit != "" {
+		s.Credit, s.Last = k.gcra.Credit, instantNs(k.gcra.Last)
+	}
+	return s
 }
+
+func instantNs(i native.Instant) uint64 { return uint64(i.S)*1e9 + uint64(i.SubNs) }
 
 // Asset plays on a script's own text in the emulator.
 type Asset struct {
@@ -112,8 +134,8 @@ type Asset struct {
 	shas  map[Script]string
 }
 
-// NewAsset returns a driver of the emulator, with no keys. The emulator's clock
-// stands still, so a ttl is read as it was set.
+// NewAsset returns a driver of the emulator, with no keys. The emulator's clock stands
+// still but where a call sets it.
 func NewAsset() (*Asset, error) {
 	a := &Asset{emulator.New(), nil}
 	var err error
@@ -124,12 +146,12 @@ func NewAsset() (*Asset, error) {
 // load loads the scripts and returns their SHA1s.
 func load(ctx context.Context, r redis.Scripter) (map[Script]string, error) {
 	shas := map[Script]string{}
-	for script, text := range lua.Assets {
+	for name, text := range lua.Assets {
 		sha, err := r.ScriptLoad(ctx, text).Result()
 		if err != nil {
-			return nil, fmt.Errorf("load %s: %w", script, err)
+			return nil, fmt.Errorf("load %s: %w", name, err)
 		}
-		shas[Script(script)] = sha
+		shas[Script(name)] = sha
 	}
 	return shas, nil
 }
@@ -168,6 +190,9 @@ func (a *Asset) Play(script Script, key string, calls []Call, outcomes []Outcome
 	var args []any
 	for i := range calls {
 		args = calls[i].appendArgs(args[:0], script)
+		if calls[i].ServerNs > 0 {
+			a.SetTimeNs(calls[i].ServerNs)
+		}
 		o := &outcomes[i]
 		*o = Outcome{}
 		if err := o.reply(a.redis.EvalSha(ctx, a.shas[script], keys, args...)); err != nil {
@@ -181,7 +206,10 @@ func (a *Asset) Play(script Script, key string, calls []Call, outcomes []Outcome
 		if err != nil {
 			return err
 		}
-		o.TTLMs = max(ttlMs, 0) // -2 without a key
+		o.TTLMs = ttlMs
+		if ttlMs == -2 {
+			o.TTLMs = 0 // no key
+		}
 	}
 	return nil
 }
@@ -219,7 +247,7 @@ func (o *Outcome) value(script Script, text string, err error) error {
 	if err != nil {
 		return err
 	}
-	state, ok := parseState(script, text)
+	state, ok := ParseState(script, text)
 	if !ok {
 		return fmt.Errorf("%s left %q in its key", script, text)
 	}

@@ -30,6 +30,19 @@ func eachDriver(t *testing.T, run func(t *testing.T, d versioned)) {
 	onDriver("server", func(t *testing.T) Driver { return realDriver(t) })
 }
 
+// eachClockDriver runs a test on the drivers whose server's clock can be set.
+func eachClockDriver(t *testing.T, run func(t *testing.T, d versioned)) {
+	for version := 1; version <= 2; version++ {
+		asset, err := NewAsset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []Driver{NewNative(), asset} {
+			t.Run(fmt.Sprintf("%s v%d", d.Name(), version), func(t *testing.T) { run(t, versioned{d, version}) })
+		}
+	}
+}
+
 // versioned is a driver and the version of the scripts to call on it.
 type versioned struct {
 	Driver
@@ -64,7 +77,10 @@ type key struct {
 }
 
 func newKey(t *testing.T, d versioned, limit Call) *key {
-	script := map[bool][]Script{false: {WindowV1, WindowV2}, true: {GCRAV1, GCRAV2}}[limit.Burst > 0][d.version-1]
+	script := WindowV1
+	if limit.Burst > 0 {
+		script = []Script{GCRAV1, GCRAV2}[d.version-1]
+	}
 	return &key{t, d, script, rand.Text(), limit}
 }
 
@@ -80,8 +96,22 @@ func (k *key) call(cost, nowNs int64) Outcome {
 
 func (k *key) try(cost, nowNs int64) Outcome {
 	k.t.Helper()
-	c, o := k.limit, make([]Outcome, 1)
+	c := k.limit
 	c.Cost, c.NowNs = cost, nowNs
+	return k.play(c)
+}
+
+// served makes one call by the server's clock, set to nowNs.
+func (k *key) served(cost, nowNs int64) Outcome {
+	k.t.Helper()
+	c := k.limit
+	c.Cost, c.NowNs, c.ServerNs, c.ByServer = cost, nowNs, nowNs, true
+	return k.play(c)
+}
+
+func (k *key) play(c Call) Outcome {
+	k.t.Helper()
+	o := make([]Outcome, 1)
 	if err := k.driver.Play(k.script, k.name, []Call{c}, o); err != nil {
 		k.t.Fatal(err)
 	}

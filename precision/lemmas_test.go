@@ -1,13 +1,17 @@
 package precision
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/tatami-rate/tatami/emulator/native"
-	"github.com/tatami-rate/tatami/internal/number"
+	"github.com/tatami-rate/tatami/emulator/number"
 )
 
 // What the proofs in proof/ rest on and Gappa cannot state. Where a lemma speaks of
@@ -41,26 +45,56 @@ func hard(f func(p, a int64)) {
 }
 
 // floor and ceil of the rounded quotient of whole numbers below 2^53 are those of the
-// quotient.
+// quotient. Those of one that is rounded twice, as x87 does, first to 11 bits more, are
+// for dividends up to a little above 2^52.
 func TestLemmaQuotient(t *testing.T) {
+	right := func(q float64, p, a int64) bool {
+		return math.Floor(q) == float64(p/a) && math.Ceil(q) == float64(ceilDiv(p, a)) &&
+			math.Floor(-q) == float64(-ceilDiv(p, a))
+	}
+	const moreBits = 11
+	wrong := 0
 	for bits := 2; bits <= 10; bits++ {
 		for p := int64(1); p < 1<<bits; p++ {
 			for a := int64(1); a < 1<<bits; a++ {
-				q := few(float64(p)/float64(a), bits)
-				if math.Floor(q) != float64(p/a) || math.Ceil(q) != float64(ceilDiv(p, a)) ||
-					math.Floor(-q) != float64(-ceilDiv(p, a)) {
+				exact := float64(p) / float64(a)
+				if q := few(exact, bits); !right(q, p, a) {
 					t.Fatalf("%d bits: %d / %d rounds to %v", bits, p, a, q)
+				}
+				if q := few(few(exact, bits+moreBits), bits); !right(q, p, a) && p <= 1<<(bits-1) {
+					t.Fatalf("%d and %d bits: %d / %d rounds to %v", bits+moreBits, bits, p, a, q)
 				}
 			}
 		}
 	}
 	hard(func(p, a int64) {
-		q := float64(p) / float64(a)
-		if math.Floor(q) != float64(p/a) || math.Ceil(q) != float64(ceilDiv(p, a)) ||
-			math.Floor(-q) != float64(-ceilDiv(p, a)) {
+		if q := float64(p) / float64(a); !right(q, p, a) {
 			t.Fatalf("%d / %d rounds to %v", p, a, q)
 		}
+		if q := twice(p, a); !right(q, p, a) {
+			if wrong++; p <= 1<<52+1<<30 {
+				t.Fatalf("%d / %d rounds to %v by way of 64 bits", p, a, q)
+			}
+		}
 	})
+	t.Logf("%d of the larger ones wrong by way of 64 bits", wrong)
+	if q := twice(9007199254740959, 2198486515680); q != 4097 {
+		t.Errorf("the case that the bound is for rounds to %v", q)
+	}
+	rng := rand.New(rand.NewPCG(14, 14)) // what window_v1's expiry divides
+	for range 200_000 {
+		p := rng.Int64N(9007200)*1e9 + rng.Int64N(5) - 2
+		if p > 0 && p < 1<<53 && !right(twice(p, 1e9), p, 1e9) {
+			t.Fatalf("%d / 1e9 rounds to %v by way of 64 bits", p, twice(p, 1e9))
+		}
+	}
+}
+
+// twice is p / a rounded to the 64 bits of x87's format, and then to a double.
+func twice(p, a int64) float64 {
+	whole := func(x int64) *big.Float { return new(big.Float).SetInt64(x) }
+	q, _ := new(big.Float).SetPrec(64).Quo(whole(p), whole(a)).Float64()
+	return q
 }
 
 // a - floor(a / b) * b, each operation rounded, is the exact remainder for |a| and b
@@ -115,8 +149,8 @@ func TestLemmaBurst(t *testing.T) {
 		for burst := (1 << 52) / interval; burst <= (1<<52)/interval+1; burst++ {
 			a := native.GCRAArgs{Amount: 1, PeriodNs: float64(interval), Burst: float64(burst)}
 			fits := new(big.Int).Mul(big.NewInt(interval), big.NewInt(burst)).Cmp(big.NewInt(1<<52)) <= 0
-			_, v1 := native.GCRAV1(0, a, native.CallerClock(0))
-			_, v2 := native.GCRAV2(native.TAT{}, a, native.CallerClock(0))
+			_, v1 := native.GCRAV1(native.GCRAState{}, a, native.CallerClock(0))
+			_, v2 := native.GCRAV2(native.GCRAState{}, a, native.CallerClock(0))
 			if (v1.Err == "") != fits || (v2.Err == "") != fits {
 				t.Fatalf("burst %d, interval %d: %q, %q", burst, interval, v1.Err, v2.Err)
 			}
@@ -168,7 +202,7 @@ func TestLemmaIndex(t *testing.T) {
 	}
 }
 
-// carried is ceil(previous * left / w), by the operations of the window scripts.
+// carried is ceil(previous * left / w), by the operations of window_v1.
 func TestLemmaCarried(t *testing.T) {
 	const bits, countBits = 11, 4 // a double has 53 and 16
 	for w := int64(1); w <= 1<<(bits-1); w++ {
@@ -188,42 +222,60 @@ func TestLemmaCarried(t *testing.T) {
 	}
 }
 
-// ceil(x / 1e6) is that of the exact quotient for every wait of the window scripts and
-// below 2^53 of gcra_v1, and for multiples of 256 up to 2^40 ms. From there on gcra_v1
-// may give 1 ms less, of a wait at most 64 ns longer.
-func TestLemmaMilliseconds(t *testing.T) {
+// fmod parts any ns of gcra_v1's write, a multiple of 256, into seconds and the rest; and
+// so does %, as 256 divides 1e9.
+func TestLemmaSplit(t *testing.T) {
+	const most = 1<<60 + 1<<30
 	rng := rand.New(rand.NewPCG(9, 9))
-	check := func(x, shortNs int64) {
-		ms := int64(math.Ceil(float64(x) / 1e6))
-		if ms != ceilDiv(x, 1e6) && (ms != x/1e6 || x-ms*1e6 > shortNs) {
-			t.Fatalf("ceil(%d / 1e6) is %d", x, ms)
-		}
-	}
-	const lastMs, far = (1<<53 + 1<<52) / 1000000, 1<<60 + grid
 	for range 1_000_000 {
-		ms := rng.Int64N(lastMs)
-		if rng.IntN(2) == 0 {
-			ms = lastMs - rng.Int64N(1000)
+		ns := rng.Int64N(most)
+		if rng.IntN(2) == 0 { // beside a whole second
+			ns = rng.Int64N(most/1_000_000_000)*1e9 + rng.Int64N(2048) - 1024
 		}
-		for step := int64(-2); step <= 2; step++ {
-			if x := max(ms*1e6+step, 0); int64(float64(x)) == x {
-				check(x, 0)
-			}
-		}
-		// 64 ns beside a whole ms, where a multiple of 256 can be
-		ms = 1<<33 + rng.Int64N(far/1000000-1<<33)
-		for x := (ms*1e6 - 512) / grid * grid; x <= min(ms*1e6+512, far); x += grid {
-			if x < 1e6<<40 {
-				check(x, 0)
-			} else {
-				check(x, 64)
-			}
+		ns = max(ns/grid*grid, 0)
+		x := float64(ns)
+		rest := math.Mod(x, 1e9)
+		if int64(rest) != ns%1e9 || (x-rest)/1e9 != float64(ns/1e9) ||
+			number.Fmod(x, 1e9) != rest || number.Mod(x, 1e9) != rest {
+			t.Fatalf("%d is %v s and %v ns", ns, (x-rest)/1e9, rest)
 		}
 	}
-	// the case that the bound is for
-	x := int64(256) * (11719 + 15625*288000000000)
-	if ms := int64(math.Ceil(float64(x) / 1e6)); x%1e6 != 64 || ms != x/1e6 {
-		t.Errorf("ceil(%d / 1e6) is %d, not 1 less than exact", x, ms)
+}
+
+// (x + -x % 1e9) / 1e9 is ceil(x / 1e9), of every whole double up to 2^54. The expiry of
+// window_v1 may yet be a second short, of a sum that was rounded.
+func TestLemmaSeconds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	for range 1_000_000 {
+		x := rng.Int64N(1 << 54)
+		switch rng.IntN(4) {
+		case 0: // beside a whole second
+			x = rng.Int64N(1<<54/1_000_000_000)*1e9 + rng.Int64N(9) - 4
+		case 1: // and a long one, of windows of 2^52
+			x = (1<<53/1_000_000_000+rng.Int64N(1<<52/1_000_000_000))*1e9 + rng.Int64N(9) - 4
+		}
+		x = int64(float64(max(x, 0)))
+		if s := (float64(x) + number.Mod(-float64(x), 1e9)) / 1e9; s != float64(ceilDiv(x, 1e9)) {
+			t.Fatalf("ceil(%d / 1e9) is %v", x, s)
+		}
+	}
+	// what window_v1 divides by the server's clock is a sum, here 9007200 s and 1 ns: it
+	// loses the 1, and the key lives a second less
+	args := native.WindowArgs{Amount: 1, PeriodNs: 4503599536159601, Cost: 1}
+	if _, d := native.WindowV1(native.WindowState{}, args, native.ServerClock(1796936214927681)); d.TTLS != 9007200+1 {
+		t.Errorf("an end 9007200.000000001 s after the second of the clock gives an expiry of %d s", d.TTLS)
+	}
+}
+
+// No two periods of whole seconds are equal mod 2^32.
+func TestLemmaPeriods(t *testing.T) {
+	var periods []uint32
+	for ns := uint64(1e9); ns <= 1<<52; ns += 1e9 {
+		periods = append(periods, uint32(ns))
+	}
+	slices.Sort(periods)
+	if n := len(slices.Compact(slices.Clone(periods))); n != len(periods) || n != 1<<52/1_000_000_000 {
+		t.Errorf("%d of %d periods differ mod 2^32", n, len(periods))
 	}
 }
 
@@ -252,23 +304,22 @@ func TestLemmaClock(t *testing.T) {
 		clock := native.ParseClock(now.String())
 		within := func(limit uint64, x *big.Int) bool { return x.Cmp(new(big.Int).SetUint64(limit)) <= 0 }
 
-		_, d := native.GCRAV1(0, a, clock)
+		_, d := native.GCRAV1(native.GCRAState{}, a, clock)
 		if (d.Err == "") != within(1<<61-uint64(tau1), up(now)) {
 			t.Fatalf("gcra_v1 at %d, tau %d: %q", now, tau1, d.Err)
 		}
-		tat := native.ParseTAT(now.String())
-		if want := up(now); math.IsInf(tat, 1) == within(1<<61, want) || !math.IsInf(tat, 1) && tat != float64(want.Int64()) {
-			t.Fatalf("gcra_v1 reads %d as %v", now, tat)
+		stored := native.ParseGCRA(now.String())
+		_, d = native.GCRAV1(stored, native.GCRAArgs{Amount: 1, PeriodNs: 1, Burst: 1}, native.CallerClock(0))
+		if (d.Err == "") != within(1<<61, up(now)) || d.Err == "" && d.ResetAfterNs != up(now).Int64() {
+			t.Fatalf("gcra_v1 reads %d as %+v", now, d)
 		}
-		_, d = native.GCRAV2(native.TAT{}, a, clock)
+		_, d = native.GCRAV2(native.GCRAState{}, a, clock)
 		if (d.Err == "") != within(math.MaxInt64-uint64(tau), now) {
 			t.Fatalf("gcra_v2 at %d, tau %d: %q", now, tau, d.Err)
 		}
-		w := native.WindowArgs{Amount: 1, PeriodNs: a.PeriodNs}
-		_, v1 := native.WindowV1(native.WindowState{}, w, clock)
-		_, v2 := native.WindowV2(native.WindowState{}, w, clock)
-		if fits := within(1<<62-1, now); (v1.Err == "") != fits || (v2.Err == "") != fits {
-			t.Fatalf("windows at %d: %q, %q", now, v1.Err, v2.Err)
+		_, d = native.WindowV1(native.WindowState{}, native.WindowArgs{Amount: 1, PeriodNs: a.PeriodNs}, clock)
+		if (d.Err == "") != within(1<<62-1, now) {
+			t.Fatalf("window_v1 at %d: %q", now, d.Err)
 		}
 	}
 }
@@ -293,7 +344,7 @@ func TestLemmaFarGCRA(t *testing.T) {
 		}
 		tat := ahead + now
 		want, _ := g.Call(tat, 1, now)
-		state := native.TAT{S: float64(tat / 1e9), Ns: float64(tat % 1e9)}
+		state := native.ParseGCRA(strconv.FormatInt(tat, 10))
 		_, d := native.GCRAV2(state, a, native.CallerClock(now))
 		reset, retry := d.ResetAfterNs-want.ResetAfterNs, d.RetryAfterNs-want.RetryAfterNs
 		longest = max(longest, reset, retry)
@@ -308,13 +359,13 @@ func TestLemmaFarGCRA(t *testing.T) {
 	t.Logf("at most %d ns more", longest)
 }
 
-// The waits of window_v2 with a clock behind: exact below 2^53, 1 to 3 ns more from
+// The waits of window_v1 with a clock behind: exact below 2^53, 1 to 3 ns more from
 // there on.
 func TestLemmaFarWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	longest := int64(0)
 	for range 1_000_000 {
-		w := Window{1 + rng.Int64N(65535), 1<<52 - rng.Int64N(1<<51), true, true}
+		w := Window{1 + rng.Int64N(65535), 1<<52 - rng.Int64N(1<<51), true}
 		if rng.IntN(2) == 0 {
 			w.PeriodNs = 1<<52 - rng.Int64N(100)
 		}
@@ -322,8 +373,9 @@ func TestLemmaFarWindow(t *testing.T) {
 		s := Counts{uint32(now/w.PeriodNs) + 1, uint16(rng.Uint32()), uint16(rng.Uint32())}
 		cost := rng.Int64N(w.Amount + 1)
 		want, _ := w.Call(s, cost, now)
-		stored := native.WindowState{Exists: true, Index: float64(s.Index), Previous: float64(s.Previous), Current: float64(s.Current)}
-		_, d := native.WindowV2(stored, native.WindowArgs{
+		stored := native.WindowState{Exists: true, Index: float64(s.Index), Previous: float64(s.Previous),
+			Current: float64(s.Current), PeriodNs: float64(uint32(w.PeriodNs))}
+		_, d := native.WindowV1(stored, native.WindowArgs{
 			Amount: float64(w.Amount), PeriodNs: float64(w.PeriodNs), Sliding: true, Cost: float64(cost)}, native.CallerClock(now))
 		for _, wait := range [][2]int64{{d.ResetAfterNs, want.ResetAfterNs}, {d.RetryAfterNs, want.RetryAfterNs}} {
 			more, least, most := wait[0]-wait[1], int64(0), int64(0)
@@ -340,6 +392,147 @@ func TestLemmaFarWindow(t *testing.T) {
 		}
 	}
 	t.Logf("at most %d ns more", longest)
+}
+
+// gcra_v2 decides on a state with credit as on one without, keeps the credit and raises
+// last to the TAT.
+func TestLemmaCredit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 15))
+	later := 0
+	for range 200_000 {
+		a := native.GCRAArgs{Amount: 1, PeriodNs: float64(magnitude(rng, 1<<40)), Cost: float64(rng.IntN(3))}
+		a.Burst = float64(magnitude(rng, 1<<10))
+		now := magnitude(rng, 1<<62)
+		tat := max(now+magnitude(rng, 1<<50)-magnitude(rng, 1<<50), 1)
+		last := max(tat+magnitude(rng, 1<<50)-magnitude(rng, 1<<50), 1)
+		if rng.IntN(4) == 0 { // the new TAT, or a little more
+			last = max(tat, now) + int64(a.Cost*a.PeriodNs) + rng.Int64N(3)
+		}
+		text := strconv.FormatInt(tat, 10)
+		plain, want := native.GCRAV2(native.ParseGCRA(text), a, native.CallerClock(now))
+		credit := strconv.FormatInt(magnitude(rng, 1<<62), 10)
+		after, d := native.GCRAV2(native.ParseGCRA(fmt.Sprint(text, " ", credit, " ", last)), a, native.CallerClock(now))
+		want.TTLS, d.TTLS = 0, 0
+		if d != want {
+			t.Fatalf("%s with credit %s: %+v, without: %+v", text, credit, d, want)
+		}
+		if d.Written {
+			newTAT, _ := strconv.ParseInt(plain.String(), 10, 64)
+			last = max(last, newTAT)
+			if last > newTAT {
+				later++
+			}
+		}
+		if text := fmt.Sprint(plain.String(), " ", credit, " ", last); after.String() != text {
+			t.Fatalf("after %d the key holds %q, want %q", now, after.String(), text)
+		}
+	}
+	if later == 0 {
+		t.Error("last was never after the TAT")
+	}
+}
+
+// A key is there for every call whose clock is before the end of what it holds: with the
+// server's clock, where a script is held up for less than a second before TIME, and with
+// callers' clocks of which none is more than 60 s behind one that wrote. With others it
+// is not.
+func TestLemmaExpiry(t *testing.T) {
+	always := func(aheadMs int64) func(*rand.Rand) int64 { return func(*rand.Rand) int64 { return aheadMs } }
+	for _, clocks := range []struct {
+		name      string
+		byServer  int // of 4 calls
+		aheadMs   func(*rand.Rand) int64
+		goneEarly bool
+	}{
+		{"the server's", 4, always(0), false},
+		{"callers' within 60 s", 0, func(rng *rand.Rand) int64 { return rng.Int64N(60_001) - 30_000 }, false},
+		{"callers' over 60 s apart", 0, func(rng *rand.Rand) int64 { return rng.Int64N(2) * 62_100 }, true},
+		{"both, the caller's ahead", 2, func(rng *rand.Rand) int64 { return rng.Int64N(60_001) }, false},
+		{"both, the caller's over 60 s ahead", 2, always(62_100), true},
+		{"both, the caller's over 2 s behind", 2, always(-2_100), true},
+	} {
+		for _, shared := range []string{"gcra", "gcra with credit", "window"} {
+			t.Run(clocks.name+", "+shared, func(t *testing.T) {
+				gone, early := playExpiry(t, shared, clocks.byServer, clocks.aheadMs)
+				t.Logf("%d keys gone, %d of them early", gone, early)
+				if gone == 0 || (early > 0) != clocks.goneEarly {
+					t.Errorf("of %d keys gone %d are early", gone, early)
+				}
+			})
+		}
+	}
+}
+
+// playExpiry plays calls by the two gcra scripts, or by window_v1, on a key that expires
+// as a server's does, and counts how often it was gone, and gone although what it held
+// had not ended for the call's clock.
+func playExpiry(t *testing.T, shared string, byServer int, aheadMs func(*rand.Rand) int64) (gone, early int) {
+	rng := rand.New(rand.NewPCG(16, 16))
+	for range 300 {
+		key, expiresMs, endNs := native.Key{}, int64(0), int64(0)
+		beganNs := 1_780_000_000_000_000_000 + rng.Int64N(1e12)
+		limit := [2]string{strconv.FormatInt(1+rng.Int64N(20), 10), strconv.FormatInt(1+rng.Int64N(20e9), 10)}
+		for range 200 {
+			switch beganNs += rng.Int64N(3e9); {
+			case rng.IntN(3) == 0 && endNs > beganNs: // near the end
+				beganNs = endNs - rng.Int64N(1e9)
+			case rng.IntN(10) == 0:
+				beganNs += 50e9 + rng.Int64N(20e9)
+			}
+			beganMs := beganNs / 1e6
+			clockNs := beganNs + aheadMs(rng)*1e6
+			clock, now := native.Clock{}, strconv.FormatInt(clockNs, 10)
+			if rng.IntN(4) < byServer {
+				clockNs = (beganNs + rng.Int64N(990e6)) / 1000 * 1000 // held up before TIME
+				clock, now = native.ServerClock(clockNs/1000), ""
+			}
+			if key.Exists && beganMs > expiresMs {
+				if gone++; clockNs < endNs {
+					early++
+				}
+				key = native.Key{}
+			}
+			script, third := "window_v1", []string{"fixed", "sliding"}[rng.IntN(2)]
+			if shared != "window" {
+				script, third = []string{"gcra_v1", "gcra_v2"}[rng.IntN(2)], strconv.FormatInt(1+rng.Int64N(9), 10)
+			}
+			if shared == "gcra with credit" {
+				if script = "gcra_v2"; key.Exists { // up to 10 s given back
+					tat, _, _ := strings.Cut(key.Text, " ")
+					tatNs, _ := strconv.ParseInt(tat, 10, 64)
+					key.Text = fmt.Sprint(tatNs-rng.Int64N(10e9), " 5 ", endNs)
+				}
+			}
+			cost := strconv.FormatInt(rng.Int64N(4), 10)
+			after, d, _ := native.Call(script, key, []string{limit[0], limit[1], third, cost, now}, clock)
+			if d.Err != "" {
+				t.Fatalf("%s on %q: %s", script, key.Text, d.Err)
+			}
+			if d.Written {
+				if d.TTLS == 0 && !key.Exists {
+					t.Fatalf("%s keeps the expiry of a missing key", script)
+				}
+				if d.TTLS > 0 {
+					expiresMs = beganMs + d.TTLS*1000
+				}
+				endNs = stateEndNs(shared, after.Text, clockNs, limit[1])
+			}
+			key = after
+		}
+	}
+	return gone, early
+}
+
+// stateEndNs is the instant from which on a state is as good as none: its last number,
+// for a window the end of the one after it, near nowNs.
+func stateEndNs(shared, text string, nowNs int64, period string) int64 {
+	if shared != "window" {
+		end, _ := strconv.ParseInt(text[strings.LastIndexByte(text, ' ')+1:], 10, 64)
+		return end
+	}
+	w, _ := strconv.ParseInt(period, 10, 64)
+	behind := int32(uint32(native.ParseWindow(text).Index) - uint32(nowNs/w))
+	return (nowNs/w + int64(behind) + 2) * w
 }
 
 // A limiter with an interval made longer is never earlier than the exact one fed with

@@ -11,8 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tatami-rate/tatami/internal/containers"
+	"github.com/tatami-rate/tatami/emulator/hostile"
 	"github.com/tatami-rate/tatami/lua"
+	"github.com/tatami-rate/tatami/precision/servers/containers"
 )
 
 // Each image of the matrix answers what the native port and the emulator answer, to
@@ -32,6 +33,7 @@ func TestMatrix(t *testing.T) {
 			}
 			t.Run("errors", func(t *testing.T) { testErrors(t, real) })
 			t.Run("server clock", func(t *testing.T) { testServerClock(t, real) })
+			t.Run("server's own clock", func(t *testing.T) { testLive(t, real, 4*time.Second) })
 			t.Run("replica", func(t *testing.T) { testReplica(t, real) })
 		})
 	}
@@ -62,10 +64,10 @@ func testSums(t *testing.T, real *Real) {
 // Every trace is played on a key that stays, and on one that is moved by DUMP and
 // RESTORE; the judge compares both with the native port, and with the oracle.
 func testTraces(t *testing.T, real *Real) {
-	const traces = 6 // each style once
+	const traces = 6 // each style of callers' clocks
 	for _, s := range Scripts {
 		for index := range traces {
-			trace := NewTrace(s.Script, 1, index)
+			trace := NewTrace(s.Script, 1, callersIndex(s.Script, index))
 			outcomes := make([]Outcome, len(trace.Calls))
 			for _, driver := range []Driver{real, Restored{real}} {
 				key := fmt.Sprintf("%T %s %d", driver, s.Script, index)
@@ -137,14 +139,6 @@ func isFrom7(real *Real) bool {
 // clockSlot is where now_ns stands in ARGV.
 const clockSlot = 4
 
-// hostile are tried in every argument.
-var hostile = []string{"", " ", "0", "-0", "-1", "-9007199254740992", "nan", "inf", "-inf", "1e400", "1e3", "0x10", "010",
-	" 10 ", "1_000", "10abc", "1.5", "9007199254740993", "4503599627370497", "99999999999999999999", "sliding", "10\x00"}
-
-// held are texts that a key may hold, the states of the scripts among them.
-var held = []string{"hello", "", "nan", "inf", "-1", "1e400", "0x10", " 5 ", "01", "0735689600000000000", "5\x00", strings.Repeat("1", 10000),
-	"0", "1780000080500000000", "1780000080500000001", "2305843009213693953", "12345678", "\x01\xb9\x6c\xc0\x00\x05\x00\x07"}
-
 // A hostile argument or state gets the emulator's answer to the letter, and a call
 // that is not admitted leaves the key as it was. The key starts without an expiry, so
 // that one which is set or moved shows, whatever the time.
@@ -185,15 +179,15 @@ func testErrors(t *testing.T, real *Real) {
 		absent := []any{"DEL", key}
 		used := []any{"SET", key, "1780000080500000000"}
 		if s.Script.IsWindow() {
-			used[2] = "\x00\x00\x00\x00\x00\x05\x00\x07"
+			used[2] = "\x00\x00\x00\x00\x00\x05\x00\x07\x3b\x9a\xca\x00" // of 1 s
 		}
 		for slot := range good {
-			for _, text := range hostile {
-				if slot == clockSlot && text == "" {
+			for _, h := range hostile.Arguments {
+				if slot == clockSlot && h.Text == "" {
 					continue // the server's clock: testServerClock
 				}
 				args := slices.Clone(good)
-				args[slot] = text
+				args[slot] = h.Text
 				try(s.Script, absent, args)
 				try(s.Script, used, args)
 			}
@@ -204,8 +198,8 @@ func testErrors(t *testing.T, real *Real) {
 		try(s.Script, used, append(slices.Clone(good), "1"))
 		for _, cost := range []int64{0, 1, 11} {
 			args := matrixLimit(cost, epoch).appendArgs(nil, s.Script)
-			for _, text := range held {
-				try(s.Script, []any{"SET", key, text}, args)
+			for _, h := range hostile.States {
+				try(s.Script, []any{"SET", key, h.Text}, args)
 			}
 			try(s.Script, []any{"RPUSH", key, "a"}, args)
 		}
@@ -284,18 +278,24 @@ func callByServerClock(t *testing.T, real *Real, script Script, key string, args
 	}
 	// The same call with the clock as a caller's falls between two that surround it.
 	before, after = began.Val(), ended.Val()
-	state, ok := parseState(script, get.Val())
+	state, ok := ParseState(script, get.Val())
 	low, high := clockState(script, before.UnixNano()), clockState(script, after.UnixNano())
-	if !ok || state.Value < low || state.Value > high {
-		t.Errorf("%s: state %q at %v .. %v, want %d .. %d", script, get.Val(), before, after, low, high)
+	if !ok || state.Value < low.Value || state.Value > high.Value || state.PeriodNs != low.PeriodNs {
+		t.Errorf("%s: state %q at %v .. %v, want %+v .. %+v", script, get.Val(), before, after, low, high)
 	}
 	return before, after
 }
 
-// clockState is the state that the first call of matrixLimit leaves at nowNs.
-func clockState(script Script, nowNs int64) uint64 {
+// clockState is the state that the first call of matrixLimit leaves at nowNs, by the
+// oracle.
+func clockState(script Script, nowNs int64) State {
 	call := matrixLimit(1, nowNs)
-	return (&nativeKey{}).call(script, &call).State.Value
+	fed := NewFed(script, script.Grid())
+	fed.Admit(&call)
+	if script.IsWindow() {
+		return newCounts(fed.counts, call.PeriodNs)
+	}
+	return State{Exists: true, Value: uint64(upTo(fed.grid, fed.tat))}
 }
 
 // On a replica a look is answered, and a call that would write gets the server's

@@ -24,11 +24,15 @@ type GCRA struct {
 	Interval, Burst int64
 }
 
+// grid is the distance of two doubles from 2^60 to 2^61, of today's clocks: gcra_v1 keeps
+// its TAT on multiples of it.
+const grid = 256
+
 // NewGCRA returns the exact limiter of amount units a period: its interval is
-// ceil(periodNs / amount), on a grid of 1, or that rounded up to a multiple of grid.
+// ceil(periodNs / amount), on a grid of 1, or that rounded up to a multiple of grid, a
+// power of two.
 func NewGCRA(amount, periodNs, burst, grid int64) GCRA {
-	interval := ceilDiv(periodNs, amount)
-	return GCRA{Interval: ceilDiv(interval, grid) * grid, Burst: burst}
+	return GCRA{Interval: upTo(grid, ceilDiv(periodNs, amount)), Burst: burst}
 }
 
 // Tau is the allowance, interval*burst.
@@ -63,15 +67,12 @@ func (g GCRA) Remaining(tat, nowNs int64) int64 {
 }
 
 // Window is the fixed or sliding window in integers. The state is the window's
-// index and two counts; the index is kept mod 2^32, as the key holds it.
+// index and two counts; the index is kept mod 2^32, as the key holds it. A clock behind
+// the stored window, by one window or by a minute, counts as that window's first
+// instant. A key that holds counts of another period is not the window's to read.
 type Window struct {
 	Amount, PeriodNs int64
 	Sliding          bool
-	// Monotone is window_v2: a clock behind the stored window, by one window or by a
-	// minute, counts as that window's first instant, and a retry is the earliest
-	// instant. Without it, window_v1: such a clock finds no counts, and a retry is the
-	// first boundary at which the call is sure to fit.
-	Monotone bool
 }
 
 // Counts is a window's state. One that a script wrote has a count above 0; that of a
@@ -90,7 +91,7 @@ func (w Window) At(s Counts, nowNs int64) (at Counts, leftNs, gapNs int64) {
 	index := uint32(nowNs / w.PeriodNs)
 	elapsed := nowNs % w.PeriodNs
 	behind := s.Index - index // windows, mod 2^32
-	if w.Monotone && behind > 0 && behind <= 1<<31 && (s.Previous > 0 || s.Current > 0) {
+	if behind > 0 && behind <= 1<<31 && (s.Previous > 0 || s.Current > 0) {
 		high, low := bits.Mul64(uint64(behind), uint64(w.PeriodNs))
 		if behind == 1 || high == 0 && low-uint64(elapsed) <= skewNs {
 			return s, w.PeriodNs, int64(low) - elapsed
@@ -167,10 +168,6 @@ func (w Window) retry(s Counts, leftNs, cost int64) int64 {
 	switch {
 	case !w.Sliding:
 		return leftNs // no count is left at the boundary
-	case !w.Monotone && free < 0:
-		return leftNs + w.PeriodNs
-	case !w.Monotone:
-		return leftNs
 	case free < 0:
 		// In this window never; in the next the current count fades as previous.
 		return leftNs + w.PeriodNs - w.faded(s.Current, w.Amount-cost)
@@ -200,11 +197,30 @@ func (w Window) reset(s Counts, leftNs int64) int64 {
 	}
 }
 
-// TTLMs is the expiry of a state that is as good as new after resetNs: whole
-// milliseconds, up, plus the margin.
-func TTLMs(resetNs, marginMs int64) int64 {
-	return ceilDiv(resetNs, 1e6) + marginMs
+// An expiry is set in whole seconds, by these rules. With the server's clock it is left
+// as it is while the second, or the window, that it stands for stays the same.
+
+// gcraTTLS is the EX of a gcra key whose TAT, or last TAT, is lastNs: from the second of
+// the clock to that of the TAT, and 2 more, or 61 with a caller's clock.
+func gcraTTLS(lastNs, nowNs int64, byServer bool) int64 {
+	if byServer {
+		return lastNs/1e9 - nowNs/1e9 + 2
+	}
+	return lastNs/1e9 - nowNs/1e9 + 61
 }
+
+// windowTTLS is the EX of a window key, of which nothing weighs after endNs from nowNs on.
+// With the server's clock that is the first whole second at or after the end, and one
+// more; with a caller's, endNs up to whole seconds, and a minute.
+func windowTTLS(endNs, nowNs int64, byServer bool) int64 {
+	if byServer {
+		return ceilDiv(nowNs%1e9+endNs, 1e9) + 1
+	}
+	return ceilDiv(endNs, 1e9) + 60
+}
+
+// upTo is x up to a multiple of grid, a power of two, for x >= 0.
+func upTo(grid, x int64) int64 { return (x + grid - 1) &^ (grid - 1) }
 
 // ceilDiv is ceil(p / a) for p >= 0, a > 0.
 func ceilDiv(p, a int64) int64 {

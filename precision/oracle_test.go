@@ -77,7 +77,7 @@ func TestWindowFitsIsItsDefinition(t *testing.T) {
 	for range 200000 {
 		var c Call
 		windowLimit(rng, &c)
-		w := Window{c.Amount, c.PeriodNs, c.Sliding, false}
+		w := c.Window()
 		s := Counts{0, uint16(rng.Uint32()), uint16(rng.Int64N(w.Amount + 1))}
 		left := 1 + rng.Int64N(w.PeriodNs)
 		cost := rng.Int64N(w.Amount + 1)
@@ -100,10 +100,10 @@ func TestWindowFitsIsItsDefinition(t *testing.T) {
 
 func TestWindowIsItsDefinition(t *testing.T) {
 	// all small windows, states and clocks
-	for _, mode := range []Window{{}, {Sliding: true}, {Monotone: true}, {Sliding: true, Monotone: true}} {
+	for _, sliding := range []bool{false, true} {
 		for period := int64(1); period <= 4; period++ {
 			for amount := int64(1); amount <= 3; amount++ {
-				w := Window{amount, period, mode.Sliding, mode.Monotone}
+				w := Window{amount, period, sliding}
 				for stored := range uint16(64) {
 					s := Counts{uint32(stored / 16), stored % 4, stored / 4 % 4}
 					for now := range 4 * period {
@@ -126,7 +126,7 @@ func checkWindow(t *testing.T, w Window, s Counts, cost, now int64) {
 		rolled = s
 	case stored == index-1:
 		rolled.Previous = s.Current
-	case stored > index && w.Monotone && (s.Previous > 0 || s.Current > 0):
+	case stored > index && (s.Previous > 0 || s.Current > 0):
 		rolled, left, gap = s, w.PeriodNs, stored*w.PeriodNs-now
 	}
 	at, atLeft, atGap := w.At(s, now)
@@ -166,12 +166,8 @@ func checkWindow(t *testing.T, w Window, s Counts, cost, now int64) {
 	switch {
 	case v.Status == -1:
 		want.RetryAfterNs = -1
-	case v.Status == 0 && (w.Monotone || !w.Sliding): // the earliest instant
+	case v.Status == 0: // the earliest instant
 		for !fits(want.RetryAfterNs) {
-			want.RetryAfterNs++
-		}
-	case v.Status == 0: // the first boundary at which it fits however the counts stand
-		for !fits(want.RetryAfterNs) || (now+want.RetryAfterNs)%w.PeriodNs > 0 {
 			want.RetryAfterNs++
 		}
 	}
@@ -193,7 +189,7 @@ func TestWindowGapIsBounded(t *testing.T) {
 		{1, 0, 1000},
 		{1 << 52, 998 << 52, 0},
 	} {
-		w := Window{10, test.period, true, true}
+		w := Window{10, test.period, true}
 		want, wantLeft := s, test.period
 		if test.gap == 0 {
 			want, wantLeft = Counts{Index: uint32(test.now / test.period)}, test.period-test.now%test.period

@@ -65,28 +65,21 @@ func TestProofRefused(t *testing.T) {
 		{"period_ns in [1,0x1p52]", "period_ns in [1,4503599627370498]", "raised - (period_ns + up_p)"},
 		{"in [-0.5,0.5]", "in [-0.49,0.49]", "(most - Most) * interval_"},
 	}, remainders...)
-	windows := append([][3]string{
-		{"now_s in [0,4611686018]", "now_s in [0,4611686019]", "seconds - now_s * 1e9"},
-		{"seconds_ in [0,0x1p62]", "seconds_ in [-512,0x1p62]", "limit - (1b62 - seconds_)"},
-		{"in [-0x1p-20,0x1p-20]\n/\\ e_ns", "in [-0x1.fp-21,0x1.fp-21]\n/\\ e_ns", "nearest - (index + 5e-1)"},
-		{"in [-0x1p-36,0x1p-36]", "in [-0x1.fp-37,0x1.fp-37]", "nearest_carried - (Carried + 5e-1)"},
-		{"Carried_share in [0,0x1p52]", "Carried_share in [0,9007199254740993]", "carried_share - Carried_share"},
-		{"ttl_ms - Ttl in [-0x1p-20,0x1p-20]", "ttl_ms - Ttl in [-0x1.fp-21,0x1.fp-21]", "ttl_ms - Ttl"},
-	}, remainders...)
 	for script, edits := range map[Script][][3]string{
 		GCRAV1: append([][3]string{
 			{"@FIX(interval_ + up_i,8)", "@FIX(interval_ + up_i,7)", "tau - (interval_ + up_i) * burst"},
-			{"now_s in [0,4611686018]", "now_s in [0,4611686019]", "seconds - now_s * 1e9"},
-			{"seconds_ + bracket_ in [0,0x1p61]", "seconds_ + bracket_ in [0,2305843009213694208]", "now_grid - (seconds_ + bracket_)"},
+			{"now_s in [0,4611686018]", "now_s in [0,4611686019]", "seconds_ns - now_s * 1e9"},
+			{"seconds_ns_ + grid_sub_ns_ in [0,0x1p61]", "seconds_ns_ + grid_sub_ns_ in [0,2305843009213694208]",
+				"now_grid - (seconds_ns_ + grid_sub_ns_)"},
 			{"now_grid_ + up in [0,0x1p61]", "now_grid_ + up in [0,2305843009213694208]", "up_to_grid - (now_grid_ + up)"},
 			{"tat_ in [0,0x1p61]", "tat_ in [0,2305843009213694208]", "ahead - (tat_ - now_grid_)"},
-			{"tat_seconds_ + tat_up_ in [0,0x1p61]", "tat_seconds_ + tat_up_ in [0,2305843009213694208]", "tat - (tat_seconds_ + tat_up_)"},
+			{"stored_ns_ + tat_up_ in [0,0x1p61]", "stored_ns_ + tat_up_ in [0,2305843009213694208]",
+				"tat - (stored_ns_ + tat_up_)"},
 			{"retry_near_ in [256,9007199254740736]", "retry_near_ in [256,9007199254741248]", "retry_near - (retry_near_ - below)"},
 			{"ahead_near_ in [0,9007199254740736]", "ahead_near_ in [0,9007199254741248]", "reset_near - (ahead_near_ - below)"},
-			{"now_grid_ + spent_ in [0,0x1p61]", "now_grid_ + spent_ in [0,2305843009213694208]", "new_tat - (now_grid_ + spent_)"},
-			{"in [-0x1p-20,0x1p-20]", "in [-0x1.fp-21,0x1.fp-21]", "ttl_near - Ttl_near"},
-			{"1099511627775999872]", "1099511627776000128]", "ttl_far - Ttl_far"},
-			{"in [-0x1p-13,0x1p-13]", "in [-0x1.fp-14,0x1.fp-14]", "ttl_end - Ttl_end"},
+			{"@FIX(spent_,8)", "@FIX(spent_,7)", "ns - (grid_sub_ns_ + spent_)"},
+			{"@FIX(whole_s_,0)", "@FIX(whole_s_,-24)", "ahead_s - whole_s_"},
+			{"ttl_s in [2,2147483647]", "ttl_s in [2,1152921565]", "ttl_s"},
 			{"@FIX(left_,8)", "@FIX(left_,6)", "left_whole"},
 		}, limits...),
 		GCRAV2: append([][3]string{
@@ -98,17 +91,25 @@ func TestProofRefused(t *testing.T) {
 			{"in [512,3584]", "in [512,3583]", "far_more - Far"},
 			{"in [0,4096]", "in [1,4096]", "far_retry - (Far - room_)"},
 			{"in [0,4096]", "in [0,4095]", "far_retry - (Far - room_)"},
+			{"carry_s in [0,4503600]", "carry_s in [0,9007199254740993]", "whole_s - carry_s"},
+			{"ttl_s in [2,2147483647]", "ttl_s in [2,4503660]", "ttl_s"},
 			{"double= far + 2048", "double= far + 1535", "far_retry - (Far - room_)"},
 		}, limits...),
 		WindowV1: append([][3]string{
-			{"two_windows in [2,0x1p53]", "two_windows in [2,9007199254740991]", "two_windows"},
-		}, windows...),
-		WindowV2: append([][3]string{
+			{"now_s in [0,4611686018]", "now_s in [0,4611686019]", "seconds_ns - now_s * 1e9"},
+			{"seconds_ns_ in [0,0x1p62]", "seconds_ns_ in [-512,0x1p62]", "limit - (1b62 - seconds_ns_)"},
+			{"in [-0x1p-20,0x1p-20]", "in [-0x1.fp-21,0x1.fp-21]", "whole - (index + 5e-1)"},
+			{"in [-0x1p-36,0x1p-36]", "in [-0x1.fp-37,0x1.fp-37]", "nearest_carried - (Carried + 5e-1)"},
+			{"Carried_share in [0,0x1p52]", "Carried_share in [0,9007199254740993]", "carried_share - Carried_share"},
 			{"N_w in [2,120000000000]", "N_w in [2,9007199254740993]", "n_w - N_w"},
 			{"in [1,3]", "in [2,3]", "far_more - Far_wait"},
 			{"in [1,3]", "in [1,2]", "far_more - Far_wait"},
 			{"double= far_wait + 2", "double= far_wait + 1", "far_more - Far_wait"},
-		}, windows...),
+			{"end_ns - End in [-1,1]", "end_ns - End in [-0.9,0.9]", "end_ns - End"},
+			{"in [-0x1p-30,0x1p-30]", "in [-0x1.fp-31,0x1.fp-31]", "end_s - End_s"},
+			{"@FIX(ceil_s_,0)", "@FIX(ceil_s_,-22)", "ceil_ns - ceil_s_ * 1e9"},
+			{"@FIX(end_ns_ + lacks_,9)", "@FIX(end_ns_ + lacks_,0)", "raised - (end_ns_ + lacks_)"},
+		}, remainders...),
 	} {
 		proof := readProof(t, script)
 		for _, edit := range edits {

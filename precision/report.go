@@ -10,15 +10,14 @@ package precision
 func Lateness(script Script, seed uint64, traces int) (counts [grid]int64, outside int64) {
 	for index := range traces {
 		t := NewTrace(script, seed, index)
-		tat := int64(0)
+		fed := NewFed(script, script.Grid())
 		for i := range t.Calls {
 			c, o := &t.Calls[i], &t.Native[i]
-			g := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.Grid())
 			switch {
-			case o.Status == 1 && c.Cost > 0:
-				tat = max(tat, c.NowNs) + c.Cost*g.Interval
+			case o.Status == 1:
+				fed.Admit(c)
 			case o.Status == 0 && o.Err == "" && o.ResetAfterNs < 1<<53:
-				late := c.NowNs + o.RetryAfterNs - g.FirstNs(tat, c.Cost)
+				late := c.NowNs + o.RetryAfterNs - fed.GCRA(c).FirstNs(fed.tat, c.Cost)
 				if late < 0 || late >= grid {
 					outside++
 				} else {

@@ -58,13 +58,20 @@ func playOnce(d Driver, script Script, calls []Call) (broken string, at int) {
 
 // String is the trace as one argument of the command line, which ParseTrace reads:
 // the script's name, then amount,period_ns,burst,cost,now_ns for each call, with the
-// mode in place of burst for a window.
+// mode in place of burst for a window. Where the call sets the server's clock that comes
+// last, in ns, and now_ns is empty where it is left out.
 func (t *Trace) String() string {
 	words := []string{string(t.Script)}
 	for _, c := range t.Calls {
 		var fields []string
 		for _, arg := range c.appendArgs(nil, t.Script) {
 			fields = append(fields, arg.(string))
+		}
+		if c.ByServer {
+			fields = append(fields, "")
+		}
+		if c.ServerNs > 0 {
+			fields = append(fields, strconv.FormatInt(c.ServerNs, 10))
 		}
 		words = append(words, strings.Join(fields, ","))
 	}
@@ -97,10 +104,15 @@ func ParseTrace(text string) (*Trace, error) {
 
 func parseCall(script Script, word string) (c Call, err error) {
 	fields := strings.Split(word, ",")
-	if len(fields) != 5 {
-		return c, fmt.Errorf("%d values, want amount, period_ns, burst or mode, cost and now_ns", len(fields))
+	if len(fields) != 5 && len(fields) != 6 {
+		return c, fmt.Errorf("%d values, want amount, period_ns, burst or mode, cost, now_ns, and perhaps the server's clock",
+			len(fields))
 	}
-	for i, into := range []*int64{&c.Amount, &c.PeriodNs, &c.Burst, &c.Cost, &c.NowNs} {
+	if len(fields) == 6 && fields[4] == "" {
+		c.ByServer, fields[4] = true, fields[5]
+	}
+	into := []*int64{&c.Amount, &c.PeriodNs, &c.Burst, &c.Cost, &c.NowNs, &c.ServerNs}
+	for i, into := range into[:len(fields)] {
 		if i == 2 && script.IsWindow() {
 			c.Sliding = fields[2] == "sliding"
 			if !c.Sliding && fields[2] != "fixed" {

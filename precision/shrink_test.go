@@ -46,10 +46,12 @@ func TestShrinkFindsTheSmallestTrace(t *testing.T) {
 
 func TestTraceAsText(t *testing.T) {
 	for _, s := range Scripts {
-		trace := NewTrace(s.Script, 3, 5)
-		again, err := ParseTrace(trace.String())
-		if err != nil || !reflect.DeepEqual(again, trace) {
-			t.Errorf("%s: %v", s.Script, err)
+		for index := range gcraStyles { // callers' clocks, and the server's
+			trace := NewTrace(s.Script, 3, index)
+			again, err := ParseTrace(trace.String())
+			if err != nil || !reflect.DeepEqual(again, trace) {
+				t.Errorf("%s, trace %d: %v", s.Script, index, err)
+			}
 		}
 	}
 	for text, want := range map[string]string{
@@ -58,11 +60,13 @@ func TestTraceAsText(t *testing.T) {
 		"gcra_v9 1,1,1,1,1":                "no script",
 		"gcra_v2 1,1,1,1":                  "4 values",
 		"gcra_v2 1,1,x,1,1":                "invalid syntax",
-		"window_v2 1,1,both,1,1":           "mode",
+		"window_v1 1,1,both,1,1":           "mode",
 		"gcra_v2 1,0,1,1,1":                "period_ns",
 		"gcra_v1 2,1,1,1,1":                "amount",
 		"gcra_v1 1,1000,4503599627371,1,1": "burst", // one more than 2^52 / 1000
 		"gcra_v2 1,1,1,-1,1":               "cost",
+		"gcra_v2 1,1,1,1,,5":               "whole number of us",
+		"gcra_v2 1,1,1,1,,0":               "must be given",
 		"gcra_v2 1,1,1,1,-5":               "now_ns",
 		"window_v1 0,1,fixed,1,1":          "amount",
 	} {

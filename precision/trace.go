@@ -27,29 +27,55 @@ func NewTrace(script Script, seed uint64, index int) *Trace {
 
 // remake makes t the trace with this seed and index, in the room that it has.
 func (t *Trace) remake(script Script, seed uint64, index int) {
-	t.Script, t.Calls, t.Native = script, t.Calls[:0], t.Native[:0]
+	t.Script, t.Calls = script, t.Calls[:0]
 	rng := rand.New(rand.NewPCG(seed, uint64(index)))
 	if script.IsWindow() {
 		t.window(rng, index)
 	} else {
 		t.gcra(rng, index)
 	}
+	t.playNative()
 }
 
 // NewTraceOf returns the trace of these calls on one key.
 func NewTraceOf(script Script, calls []Call) *Trace {
-	t, k := &Trace{Script: script}, &nativeKey{}
-	for _, c := range calls {
-		t.add(k, c)
-	}
+	t := &Trace{Script: script, Calls: calls}
+	t.playNative()
 	return t
 }
 
-// add makes a call on the native port and appends it with its outcome.
-func (t *Trace) add(k *nativeKey, c Call) *Outcome {
+// playNative makes the calls on the native port.
+func (t *Trace) playNative() {
+	k := nativeKey{}
+	t.Native = t.Native[:0]
+	for i := range t.Calls {
+		t.Native = append(t.Native, k.call(t.Script, &t.Calls[i]))
+	}
+}
+
+// pace is what a trace goes by to choose its next call: the oracle, with its TAT rounded
+// up to the script's grid. What is under test has no say in what it is asked.
+type pace struct{ Fed }
+
+func newPace(script Script) *pace { return &pace{*NewFed(script, script.Grid())} }
+
+// call is the verdict on a call, which is admitted if it can be.
+func (p *pace) call(c *Call) Verdict {
+	if !p.Takes(c) || p.Foreign(c) {
+		return Verdict{}
+	}
+	v := p.Ask(c)
+	if v.Status == 1 {
+		p.Admit(c)
+		p.tat = upTo(p.grid, p.tat)
+	}
+	return v
+}
+
+// add appends a call.
+func (t *Trace) add(p *pace, c Call) Verdict {
 	t.Calls = append(t.Calls, c)
-	t.Native = append(t.Native, k.call(t.Script, &c))
-	return &t.Native[len(t.Native)-1]
+	return p.call(&c)
 }
 
 // saturatedResidues are the values of interval mod 256 that a saturated stream is made
@@ -79,17 +105,17 @@ func NewSaturated(script Script, residue int64) *Trace {
 
 // saturate makes t the saturated stream, in the room that it has.
 func (t *Trace) saturate(script Script, residue int64) {
-	t.Script, t.Calls, t.Native = script, t.Calls[:0], t.Native[:0]
+	t.Script, t.Calls = script, t.Calls[:0]
 	// bursts from 1 on, intervals from below one grid point to some thousand
 	interval := residue%13*grid + residue
 	if interval == 0 {
 		interval = grid
 	}
 	c := Call{Amount: 1, PeriodNs: interval, Burst: 1 + residue%7, Cost: 1, NowNs: 1_780_000_000_123_456_789 + residue}
-	k := &nativeKey{}
+	k := newPace(script)
 	limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, script.Grid())
 	for admitted := 0; admitted < saturatedAdmissions; admitted++ {
-		first := limit.FirstNs(k.tatNs(script), c.Cost)
+		first := limit.FirstNs(k.tat, c.Cost)
 		if admitted%16 == 15 {
 			c.NowNs = max(c.NowNs, first-1)
 			t.add(k, c)
@@ -97,6 +123,7 @@ func (t *Trace) saturate(script Script, residue int64) {
 		c.NowNs = max(c.NowNs, first)
 		t.add(k, c)
 	}
+	t.playNative()
 }
 
 // NewFading returns a stream of a window script that is asked again as soon as one
@@ -107,18 +134,19 @@ func NewFading(script Script, amount, periodNs int64, fades int) *Trace {
 	t := &Trace{Script: script}
 	c := Call{Amount: amount, PeriodNs: periodNs, Sliding: true, Cost: amount - 1}
 	c.NowNs = 1_780_000_000_000_000_000 / periodNs * periodNs
-	k := &nativeKey{}
+	k := newPace(script)
 	t.add(k, c)
-	w := Window{c.Amount, c.PeriodNs, c.Sliding, script == WindowV2}
+	w := c.Window()
 	c.NowNs += periodNs
 	for range fades {
-		counts, left, _ := w.At(k.state(script).counts(), c.NowNs)
+		counts, left, _ := w.At(k.counts, c.NowNs)
 		c.Cost = w.Remaining(counts, left) + 1
 		c.NowNs += w.turn(counts, left, c.Cost) - 1
 		t.add(k, c)
 		c.NowNs++
 		t.add(k, c)
 	}
+	t.playNative()
 	return t
 }
 
@@ -143,9 +171,6 @@ func start(rng *rand.Rand, limit int64) int64 {
 	}
 	return min(max(now, 0), limit-1)
 }
-
-// tatNs is the TAT that the key holds, 0 without one.
-func (k *nativeKey) tatNs(script Script) int64 { return int64(k.state(script).Value) }
 
 // magnitude picks a whole number from 1 to limit, every power of two alike.
 func magnitude(rng *rand.Rand, limit int64) int64 {
@@ -185,8 +210,29 @@ const (
 	bursts           // several calls at one instant, then a pause
 	changing         // the limit changes while the key is in use
 	backwards        // the clock jumps back
+	served           // the server's clock, over the seconds in which the key lives and dies
+	mixed            // the same, and callers whose clocks are up to a minute ahead of it
 	gcraStyles
 )
+
+// The styles of a window trace; in the first two nothing but cost and clock changes.
+const (
+	windowChanging = iota + 2 // the limit changes, and calls of another period come in between
+	windowBackwards
+	windowServed
+	windowMixed
+	windowStyles
+)
+
+// callersIndex is the index of the nth trace that a server's own clock may be played to:
+// one without the last two styles.
+func callersIndex(script Script, n int) int {
+	styles := gcraStyles
+	if script.IsWindow() {
+		styles = windowStyles
+	}
+	return n/(styles-2)*styles + n%(styles-2)
+}
 
 func (t *Trace) gcra(rng *rand.Rand, index int) {
 	style := index % gcraStyles
@@ -197,8 +243,12 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 		end = math.MaxInt64
 	}
 	c.NowNs = start(rng, end)
-	k := &nativeKey{}
-	var last *Outcome
+	k := newPace(t.Script)
+	if style >= served {
+		t.served(rng, k, c, style == mixed)
+		return
+	}
+	last := Verdict{Status: 1}
 	for range traceCalls {
 		if style == changing && rng.IntN(50) == 0 {
 			gcraLimit(rng, &c)
@@ -214,7 +264,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 		step := int64(0)
 		switch style {
 		case asked, changing:
-			if last != nil && last.Status == 0 {
+			if last.Status == 0 {
 				c.Cost = t.Calls[len(t.Calls)-1].Cost
 				step = last.RetryAfterNs
 				if step > 1 {
@@ -222,7 +272,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 				}
 			}
 		case edges:
-			first := limit.FirstNs(k.tatNs(t.Script), min(c.Cost, c.Burst))
+			first := limit.FirstNs(k.tat, min(c.Cost, c.Burst))
 			step = first - c.NowNs + rng.Int64N(515) - 257
 			if rng.IntN(2) == 0 {
 				step = first - c.NowNs + rng.Int64N(3) - 1
@@ -250,6 +300,78 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 	}
 }
 
+// servedNs limits what is served to limits that some seconds or minutes settle.
+const servedNs = 30e9
+
+// served makes a trace by the server's clock, which moves from call to call in whole us.
+// Keys live through seconds and die, and calls come where that is decided: at the ends of
+// seconds, around the last millisecond of a key, when a wait is over.
+func (t *Trace) served(rng *rand.Rand, p *pace, c Call, callers bool) {
+	const us, ms, second = 1000, int64(1e6), int64(1e9)
+	const last = 1<<61 - 3600*second // every script takes it with these limits
+	limit := func() {
+		if c.Burst == 0 {
+			windowLimit(rng, &c)
+			c.PeriodNs = min(c.PeriodNs, 1+rng.Int64N(servedNs))
+			if callers { // below, the index comes half round while a key lives: 62 s / 2^31
+				c.PeriodNs = max(c.PeriodNs, 30)
+			}
+			return
+		}
+		interval := min(magnitude(rng, 1<<35), 1+rng.Int64N(servedNs))
+		c.Burst = min(magnitude(rng, servedNs/interval+1), 1+rng.Int64N(100))
+		c.Amount = 1 + rng.Int64N(min(interval, 1000))
+		c.PeriodNs = c.Amount * interval
+	}
+	limit()
+	server := max(min(c.NowNs, last-2000*servedNs)/us*us, us)
+	verdict, most := Verdict{Status: 1}, int64(0)
+	for range traceCalls {
+		if rng.IntN(100) == 0 { // a window's key refuses it until it is gone
+			limit()
+		}
+		most = c.Burst
+		if t.Script.IsWindow() {
+			most = c.Amount
+		}
+		c.Cost = 1 + rng.Int64N(most)/(1+rng.Int64N(20))
+		step := int64(0)
+		switch rng.IntN(10) {
+		case 0:
+			c.Cost = []int64{0, most, most + 1, 1 << 52}[rng.IntN(4)]
+		case 1, 2:
+			step = rng.Int64N(c.PeriodNs/c.Amount + us)
+		case 3:
+			step = rng.Int64N(2 * second)
+		case 4: // the end of a second
+			step = second - server%second + (rng.Int64N(3)-1)*us
+		case 5: // when the key is gone, or was about to be
+			step = p.restedNs()/second*second + rng.Int64N(4)*second - server + (rng.Int64N(3)-1)*ms
+		case 6, 7:
+			if verdict.Status == 0 {
+				step = verdict.RetryAfterNs + rng.Int64N(2*us) - us
+			}
+		}
+		if step = (step + us - 1) / us * us; step > 0 && step < 200*servedNs {
+			server = min(server+step, last)
+		}
+		c.ServerNs, c.NowNs, c.ByServer = server, server, true
+		if callers && rng.IntN(2) == 0 {
+			c.ByServer = false
+			c.NowNs += []int64{0, 60 * second, rng.Int64N(60 * second), rng.Int64N(second)}[rng.IntN(4)]
+		}
+		verdict = t.add(p, c)
+	}
+}
+
+// restedNs is the instant from which on the key is as good as new.
+func (f *Fed) restedNs() int64 {
+	if f.script.IsWindow() {
+		return f.endNs
+	}
+	return f.tat
+}
+
 // windowLimit sets amount and period, anywhere in their ranges.
 func windowLimit(rng *rand.Rand, c *Call) {
 	c.Amount = min(magnitude(rng, 65535), 1+rng.Int64N(65535))
@@ -267,8 +389,7 @@ func windowLimit(rng *rand.Rand, c *Call) {
 // several, boundaries to the nanosecond, the very instant at which the oracle's
 // verdict turns, and in turns a limit that changes or a clock that runs backwards.
 func (t *Trace) window(rng *rand.Rand, index int) {
-	style := index % 4
-	const changing, backwards = 2, 3
+	style := index % windowStyles
 	var c Call
 	windowLimit(rng, &c)
 	c.NowNs = start(rng, 1<<62)
@@ -276,13 +397,21 @@ func (t *Trace) window(rng *rand.Rand, index int) {
 		// where the index passes a multiple of 2^32
 		c.NowNs = c.PeriodNs<<32 - 1 - rng.Int64N(c.PeriodNs)
 	}
-	k := &nativeKey{}
+	k := newPace(t.Script)
+	if style >= windowServed {
+		t.served(rng, k, c, style == windowMixed)
+		return
+	}
 	for range traceCalls {
-		if style == changing && rng.IntN(50) == 0 {
-			windowLimit(rng, &c)
+		if style == windowChanging && rng.IntN(50) == 0 {
+			other := c
+			windowLimit(rng, &other)
+			c.Amount, c.Sliding = other.Amount, other.Sliding
+			other.Cost = 1
+			t.add(k, other) // the key refuses another period
 		}
-		w := Window{c.Amount, c.PeriodNs, c.Sliding, t.Script == WindowV2}
-		counts, left, _ := w.At(k.state(t.Script).counts(), c.NowNs)
+		w := c.Window()
+		counts, left, _ := w.At(k.counts, c.NowNs)
 		c.Cost = 1 + rng.Int64N(c.Amount)/(1+rng.Int64N(20))
 		switch rng.IntN(10) {
 		case 0:
@@ -303,7 +432,7 @@ func (t *Trace) window(rng *rand.Rand, index int) {
 		case 5:
 			step = rng.Int64N(3 * c.PeriodNs)
 		}
-		if style == backwards && rng.IntN(20) == 0 {
+		if style == windowBackwards && rng.IntN(20) == 0 {
 			// within a few windows as often as anywhere
 			step = -rng.Int64N(min(3*c.PeriodNs, c.NowNs) + 1)
 			if rng.IntN(2) == 0 {

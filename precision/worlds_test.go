@@ -35,29 +35,29 @@ func smallGCRA(grid int64, try func(c Call, tat int64)) {
 // judgeOne holds one outcome, on a key that held the state with a ttl of 7 ms, against
 // the oracle. exactTAT is what exact arithmetic has where the script has its state.
 func judgeOne(script Script, grid int64, c Call, o Outcome, state State, exactTAT int64) string {
-	j := judge{trace: &Trace{Script: script, Calls: []Call{c}}, grid: grid,
-		state: state, ttlMs: 7, tatGrid: exactTAT, tatExact: exactTAT, lost: true}
-	switch script {
-	case GCRAV1:
-		j.gcraV1(&c, &o)
-	case GCRAV2:
-		j.gcraV2(&c, &o)
-	default:
-		j.window(&c, &o)
+	j := Claims{script: script, fed: NewFed(script, grid), exact: NewFed(script, grid)}
+	j.Hold(state, 7)
+	if !script.IsWindow() {
+		j.fed.tat, j.exact.tat = exactTAT, exactTAT
 	}
-	return j.tally.Broken
+	j.Call(&c, &o)
+	return j.Broken
 }
 
 // smallV1 is the native port of gcra_v1 on the small grid.
 func smallV1(c Call, tat int64) Outcome {
-	after, d := native.GCRAV1OnGrid(smallGrid, float64(tat), native.GCRAArgs{Amount: float64(c.Amount),
-		PeriodNs: float64(c.PeriodNs), Burst: float64(c.Burst), Cost: float64(c.Cost)}, native.CallerClock(c.NowNs))
+	after, d := native.GCRAV1OnGrid(smallGrid, gcraState(tat), c.gcraArgs(), native.CallerClock(c.NowNs))
 	o := Outcome{Err: d.Err, Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs},
-		State: State{true, uint64(after)}, TTLMs: 7}
+		State: State{Exists: true, Value: instantNs(after.TAT)}, TTLMs: 7}
 	if d.Written {
-		o.TTLMs = d.TTLMs
+		o.TTLMs = d.TTLS * 1000
 	}
 	return o
+}
+
+// gcraState is what a gcra key holds, of a TAT below 1 s.
+func gcraState(tat int64) native.GCRAState {
+	return native.GCRAState{Exists: true, TAT: native.Instant{SubNs: float64(tat)}}
 }
 
 func TestSmallWorldOfGCRAV1(t *testing.T) {
@@ -67,7 +67,7 @@ func TestSmallWorldOfGCRAV1(t *testing.T) {
 		// every exact TAT that the script rounds up to its own
 		for below := range int64(smallGrid) {
 			tried++
-			if broken := judgeOne(GCRAV1, smallGrid, c, o, State{true, uint64(tat)}, max(tat-below, 0)); broken != "" {
+			if broken := judgeOne(GCRAV1, smallGrid, c, o, State{Exists: true, Value: uint64(tat)}, max(tat-below, 0)); broken != "" {
 				t.Fatalf("tat %d, exact %d: %s", tat, max(tat-below, 0), broken)
 			}
 		}
@@ -112,8 +112,8 @@ func TestSmallWorldOfGCRAV2(t *testing.T) {
 	tried := 0
 	smallGCRA(1, func(c Call, tat int64) {
 		tried++
-		k := nativeKey{tatV2: native.TAT{Ns: float64(tat)}, exists: true, ttlMs: 7}
-		if broken := judgeOne(GCRAV2, 1, c, k.call(GCRAV2, &c), State{true, uint64(tat)}, tat); broken != "" {
+		k := nativeKey{gcra: gcraState(tat), expires: true, expiresMs: 7}
+		if broken := judgeOne(GCRAV2, 1, c, k.call(GCRAV2, &c), State{Exists: true, Value: uint64(tat)}, tat); broken != "" {
 			t.Fatalf("tat %d: %s", tat, broken)
 		}
 	})
@@ -123,7 +123,7 @@ func TestSmallWorldOfGCRAV2(t *testing.T) {
 // Every count of both windows to 9, every elapsed time and cost, for windows to 16 ns and
 // amounts to 8; the stored window from two before the clock's to two after it.
 func TestSmallWorldOfWindows(t *testing.T) {
-	for _, script := range []Script{WindowV1, WindowV2} {
+	for _, script := range []Script{WindowV1} {
 		tried := 0
 		for period := int64(1); period <= 16; period++ {
 			for amount := int64(1); amount <= 8; amount++ {
@@ -135,9 +135,9 @@ func TestSmallWorldOfWindows(t *testing.T) {
 									tried++
 									s := Counts{index, counts % 10, counts / 10}
 									c := Call{Amount: amount, PeriodNs: period, Sliding: sliding, Cost: cost, NowNs: now}
-									k := nativeKey{exists: true, ttlMs: 7, window: native.WindowState{Exists: true,
+									k := nativeKey{expires: true, expiresMs: 7, window: native.WindowState{Exists: true, PeriodNs: float64(period),
 										Index: float64(index), Previous: float64(s.Previous), Current: float64(s.Current)}}
-									if broken := judgeOne(script, 1, c, k.call(script, &c), newCounts(s), 0); broken != "" {
+									if broken := judgeOne(script, 1, c, k.call(script, &c), newCounts(s, period), 0); broken != "" {
 										t.Fatalf("%s: stored %+v: %s", script, s, broken)
 									}
 								}

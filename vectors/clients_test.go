@@ -22,24 +22,20 @@ var clients = []string{
 	"php/phpredis.php", "perl/redis_pm.pl", "shell/redis_cli.sh",
 }
 
-// TestSamples checks that README.md shows each runner's marked lines as they are.
+// TestSamples checks that clients/README.md shows each runner's marked lines as they are.
 func TestSamples(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("clients/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(readme), "\n## Call it from your language\n")
-	if !found {
-		t.Fatal("README.md has no section 'Call it from your language'")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
+	readme := string(text)
 	shown := map[string]string{}
-	blocks := regexp.MustCompile("(?s)\\(vectors/clients/([^)]+)\\):\n\n```[a-z]+\n(.*?)```\n").FindAllStringSubmatch(section, -1)
+	blocks := regexp.MustCompile("(?s)\n\\[[^]]+\\]\\(([^)]+)\\):\n\n```[a-z]+\n(.*?)```\n").FindAllStringSubmatch(readme, -1)
 	for _, block := range blocks {
 		shown[block[1]] = block[2]
 	}
-	if fences := strings.Count(section, "\n```"); fences != 2*len(clients) || len(shown) != len(clients) {
-		t.Errorf("the section has %d fences and names %d files; want a block for each of %q", fences, len(shown), clients)
+	if fences := strings.Count(readme, "\n```"); fences != 2*len(clients) || len(shown) != len(clients) {
+		t.Errorf("clients/README.md has %d fences and names %d files; want a block for each of %q", fences, len(shown), clients)
 	}
 	marked := regexp.MustCompile(`(?s)\n(?:#|//) sample\n(.*?)(?:#|//) end\n`)
 	for _, client := range clients {
@@ -51,20 +47,15 @@ func TestSamples(t *testing.T) {
 		if len(samples) != 1 {
 			t.Errorf("%s has %d samples, want 1", client, len(samples))
 		} else if shown[client] != samples[0][1] {
-			t.Errorf("README.md shows of %s:\n%s\nthe file has:\n%s", client, shown[client], samples[0][1])
+			t.Errorf("clients/README.md shows of %s:\n%s\nthe file has:\n%s", client, shown[client], samples[0][1])
 		}
 	}
 }
 
 // TestClientsFail checks that every client fails what is wrong and passes the rest:
-// a test and a stream, as they are and each with one fault.
+// a test and a stream, as they are, with ranges and expiries, and each with one fault.
 func TestClientsFail(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if servers.Required() {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	need(t, "redis-server", "redis-cli")
 	reply := func(i int) func(f *file) {
 		return func(f *file) { f.step()["reply"].([]any)[i] = "7" }
 	}
@@ -75,10 +66,26 @@ func TestClientsFail(t *testing.T) {
 		"remaining":      reply(1),
 		"retry_after_ns": reply(2),
 		"reset_after_ns": reply(3),
+		"reply above":    func(f *file) { f.step()["reply"].([]any)[3] = "0..199999999" },
+		"reply below":    func(f *file) { f.step()["reply"].([]any)[3] = "200000001..9223372036854775807" },
 		"state":          func(f *file) { f.step()["state"] = "37" },
-		"ttl above":      func(f *file) { f.step()["ttl_ms"] = []string{"0", "0"} },
-		"ttl below":      func(f *file) { f.step()["ttl_ms"] = []string{"9007199254740992", "9007199254740993"} },
-		"ttl":            func(f *file) { f.step()["ttl_ms"] = []string{"", ""} },
+		"state's length": func(f *file) { f.step()["state"] = ".." },
+		"state's digit":  func(f *file) { f.step()["state"] = strings.Repeat("..", 18) + "3a" },
+		"ttl above":      func(f *file) { f.step()["ttl_ms"] = "0..59999" },
+		"ttl below":      func(f *file) { f.step()["ttl_ms"] = "9007199254740992..9007199254740993" },
+		"no expiry":      func(f *file) { f.step()["ttl_ms"] = "-1" },
+		"no key":         func(f *file) { f.step()["ttl_ms"] = "-2" },
+		"expiry stays":   func(f *file) { f.look("5000", "60000..61000") },
+		"expiry is gone": func(f *file) { f.look("none", "60000..61000") },
+	}
+	rights := map[string]func(f *file){
+		"right": func(*file) {},
+		"ranges": func(f *file) {
+			f.step()["reply"] = []any{"0..1", "59..60", "0..9223372036854775807", "200000000..200000001"}
+			f.step()["state"] = strings.Repeat("3.", 19)
+		},
+		"expiry":    func(f *file) { f.look("5000", "1..5000") },
+		"no expiry": func(f *file) { f.look("none", "-1") },
 	}
 	dir := t.TempDir()
 	var paths []string
@@ -94,7 +101,14 @@ func TestClientsFail(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("right", smallest(t))
+	for name, change := range rights {
+		f := smallest(t)
+		change(&f)
+		if name != "right" {
+			f.Groups[0].Streams = f.Groups[0].Streams[:0]
+		}
+		write("right "+name, f)
+	}
 	for name, fault := range faults {
 		f := smallest(t)
 		fault(&f)
@@ -143,10 +157,10 @@ func TestClientsFail(t *testing.T) {
 
 // file is a file of vectors; schema.json has its form.
 type file struct {
-	Script string            `json:"script"`
-	SHA1   string            `json:"sha1"`
-	Flags  map[string]string `json:"flags"`
-	Groups []group           `json:"groups"`
+	Script string         `json:"script"`
+	SHA1   string         `json:"sha1"`
+	Flags  map[string]any `json:"flags"`
+	Groups []group        `json:"groups"`
 }
 
 type group struct {
@@ -159,6 +173,15 @@ type group struct {
 // step is the first step of the first test.
 func (f *file) step() map[string]any {
 	return f.Groups[0].Tests[0]["steps"].([]any)[0].(map[string]any)
+}
+
+// look adds a step of cost 0 to the first test, before which its key gets an expiry.
+func (f *file) look(expire, ttlMs string) {
+	argv := slices.Clone(f.step()["argv"].([]any))
+	argv[0] = "0"
+	steps := f.Groups[0].Tests[0]["steps"].([]any)
+	f.Groups[0].Tests[0]["steps"] = append(steps, map[string]any{"expire": expire, "argv": argv, "error": "",
+		"reply": f.step()["reply"], "exact": f.step()["exact"], "state": f.step()["state"], "ttl_ms": ttlMs})
 }
 
 // smallest is gcra_v2's file cut down to one test, of one admitted call, and one stream.

@@ -5,7 +5,8 @@
 -- A call is a line of fields with a space between: which SCRIPT, TIME's seconds and
 -- microseconds, what the key k holds in hexadecimal or - for nothing, and the
 -- arguments, with = before each. An outcome is a line too: the reply's numbers or
--- "error" with its text, then what is set, in hexadecimal, and its PX.
+-- "error" with its text, then what is set, in hexadecimal, and KEEPTTL or EX with its
+-- seconds.
 
 local scripts = {}
 for i, path in ipairs(arg) do
@@ -30,10 +31,17 @@ function redis.pcall(...)
   elseif words[1] == 'GET' and words[2] == 'k' then
     return state
   end
-  assert(words[1] == 'SET' and words[2] == 'k' and words[4] == 'PX' and #words == 5, 'an unknown command')
+  assert(words[1] == 'SET' and words[2] == 'k', 'an unknown command')
+  local expiry = ' KEEPTTL'
+  if words[4] == 'EX' and #words == 5 then
+    assert(string.find(words[5], '^[1-9]%d*$'), 'EX takes a number above 0')
+    expiry = ' EX ' .. words[5]
+  else
+    assert(words[4] == 'KEEPTTL' and #words == 4 and state, 'SET has EX, or KEEPTTL on a key that is there')
+  end
   assert(not written, 'two writes')
   local hex = string.gsub(words[3], '.', function(c) return string.format('%02x', string.byte(c)) end)
-  written = ' ' .. hex .. ' ' .. words[5]
+  written = ' ' .. hex .. expiry
   return {ok = 'OK'}
 end
 

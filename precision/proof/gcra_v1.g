@@ -8,7 +8,8 @@
 # Gappa cannot state % and floor of a quotient, the test of a quotient against a whole
 # number, nor that a rounded sum keeps its side of a double. Tests in
 # precision/lemmas_test.go cover these: TestLemmaRemainder, TestLemmaQuotient,
-# TestLemmaBurst, TestLemmaSides, TestLemmaClock, TestLemmaMilliseconds.
+# TestLemmaBurst, TestLemmaSides, TestLemmaClock, TestLemmaSplit. fmod is exact by its
+# definition in C.
 
 @double = float<ieee_64,ne>;
 
@@ -33,17 +34,17 @@ tau double= (interval_ + up_i) * burst;
 
 # now
 us_ns double= us * 1000;
-bracket double= now_ns - below;
-seconds double= now_s * 1e9;
-now_grid double= seconds_ + bracket_;
+grid_sub_ns double= now_sub_ns - below;
+seconds_ns double= now_s * 1e9;
+now_grid double= seconds_ns_ + grid_sub_ns_;
 up_to_grid double= now_grid_ + up;
 limit double= 0x1p61 - tau_;
 
 # tat
-tat_seconds double= tat_s * 1e9;
-tat_up double= tat_ns + up_t;
-tat_limit double= 0x1p61 - tat_seconds_;
-tat double= tat_seconds_ + tat_up_;
+stored_ns double= stored_s * 1e9;
+tat_up double= sub_ns + up_t;
+tat_limit double= 0x1p61 - stored_ns_;
+tat double= stored_ns_ + tat_up_;
 ahead double= tat_ - now_grid_;
 
 # the decision: Spend is cost * interval, at most tau
@@ -54,21 +55,15 @@ retry double= ahead_ - room_;
 retry_near double= retry_near_ - below;
 reset_near double= ahead_near_ - below;
 
-# the write
+# the write: tat_sub_ns is ns % 1e9 or fmod(ns, 1e9), on the grid as 1e9 is 512 * 5^9.
+# Whole_ns is whole_s_ times 1e9.
 spent double= base + spend_;
-new_tat double= now_grid_ + spent_;
-
-# reset / 1e6 before ceil. Below 2^53 a quotient that is not whole is at least 1e-6 from
-# the whole numbers, which is more than 2^-20. That of a multiple of 256 is at least
-# 1 / 15625 = 6.4e-5 from them: more than 2^-14, where the quotient is below 2^40. From
-# there on ceil may be 1 too low, of a reset at most 64 ns above that ms.
-Ttl_near = reset_near_ / 1000000;
-ttl_near = double(Ttl_near);
-Ttl_far = reset_far_ / 1000000;
-ttl_far = double(Ttl_far);
-Ttl_end = reset_end_ / 1000000;
-ttl_end = double(Ttl_end);
-ttl double= ttl_ + margin_ms;
+ns double= grid_sub_ns_ + spent_;
+Whole_ns = ns_ - tat_sub_ns;
+whole_ns = double(Whole_ns);
+ahead_s = double(whole_s_);
+tat_s double= now_s_ + ahead_s_;
+ttl_s double= ahead_s_ + margin_s;
 
 # remaining: floor_li is floor(left / interval1)
 less double= tau_ - ahead_;
@@ -87,17 +82,18 @@ left_whole double= left_ - left_remainder_;
 /\ @FIX(burst,0) /\ burst in [1,0x1p52] /\ interval_ * burst in [1,0x1p52]
 
 /\ @FIX(us,0) /\ us in [0,999999]
-/\ @FIX(now_ns,0) /\ now_ns in [0,999999999] /\ @FIX(below,0) /\ below in [0,255]
+/\ @FIX(now_sub_ns,0) /\ now_sub_ns in [0,999999999] /\ @FIX(below,0) /\ below in [0,255]
 /\ @FIX(now_s,0) /\ now_s in [0,4611686018]
-/\ @FIX(seconds_,9) /\ @FIX(bracket_,8) /\ seconds_ + bracket_ in [0,0x1p61]
+/\ @FIX(seconds_ns_,9) /\ @FIX(grid_sub_ns_,8) /\ grid_sub_ns_ in [0,999999999]
+/\ seconds_ns_ + grid_sub_ns_ in [0,0x1p61]
 /\ @FIX(now_grid_,8) /\ @FIX(up,8) /\ up in [0,256] /\ now_grid_ in [0,0x1p61]
 /\ now_grid_ + up in [0,0x1p61]
 /\ @FIX(tau_,8) /\ tau_ in [256,0x1p60]
 
-/\ @FIX(tat_s,0) /\ tat_s in [0,4611686018]
-/\ @FIX(tat_ns,0) /\ tat_ns in [0,999999999] /\ @FIX(up_t,0) /\ up_t in [0,255]
-/\ @FIX(tat_seconds_,9) /\ tat_seconds_ in [0,0x1p62]
-/\ @FIX(tat_up_,8) /\ tat_seconds_ + tat_up_ in [0,0x1p61]
+/\ @FIX(stored_s,0) /\ stored_s in [0,4611686018]
+/\ @FIX(sub_ns,0) /\ sub_ns in [0,999999999] /\ @FIX(up_t,0) /\ up_t in [0,255]
+/\ @FIX(stored_ns_,9) /\ stored_ns_ in [0,0x1p62]
+/\ @FIX(tat_up_,8) /\ stored_ns_ + tat_up_ in [0,0x1p61]
 /\ @FIX(tat_,8) /\ tat_ in [0,0x1p61]
 
 /\ @FIX(cost,0) /\ @FIX(interval1_,8) /\ Spend in [0,0x1p60]
@@ -107,11 +103,12 @@ left_whole double= left_ - left_remainder_;
 /\ @FIX(retry_near_,8) /\ retry_near_ in [256,9007199254740736]
 /\ @FIX(ahead_near_,8) /\ ahead_near_ in [0,9007199254740736]
 /\ @FIX(base,8) /\ base + spend_ in [0,0x1.0000000000001p60]
-/\ @FIX(spent_,8) /\ now_grid_ + spent_ in [0,0x1p61]
-
-/\ reset_near_ in [0,0x1p53] /\ reset_far_ in [0x1p53,1099511627775999872]
-/\ reset_end_ in [1099511627776000000,0x1.0000000000001p60]
-/\ @FIX(ttl_,0) /\ ttl_ in [0,0x1p41] /\ @FIX(margin_ms,0) /\ margin_ms in [1,60000]
+/\ @FIX(spent_,8) /\ spent_ in [256,0x1.0000000000001p60]
+/\ @FIX(ns_,8) /\ ns_ in [256,1152921505606847232] /\ @FIX(tat_sub_ns,8) /\ tat_sub_ns in [0,999999999]
+/\ @FIX(Whole_ns,9) /\ Whole_ns in [0,1152921505606847232]
+/\ @FIX(whole_s_,0) /\ whole_s_ in [0,1152921505]
+/\ @FIX(ahead_s_,0) /\ ahead_s_ in [0,1152921505] /\ @FIX(now_s_,0) /\ now_s_ in [0,2305843009]
+/\ @FIX(margin_s,0) /\ margin_s in [2,61]
 
 /\ @FIX(less_,8) /\ less_ in [-0x1p61,0x1p60]
 /\ @FIX(left_,8) /\ left_ in [256,0x1p60] /\ @FIX(floor_li,0) /\ floor_li * interval1_ in [0,0x1p60]
@@ -129,16 +126,16 @@ left_whole double= left_ - left_remainder_;
 /\ tau - (interval_ + up_i) * burst in [0,0] /\ tau in [1,0x1p60] /\ @FIX(tau,8)
 
 /\ us_ns - us * 1000 in [0,0] /\ us_ns in [0,999999000]
-/\ bracket - (now_ns - below) in [0,0]
-/\ seconds - now_s * 1e9 in [0,0] /\ @FIX(seconds,9)
-/\ now_grid - (seconds_ + bracket_) in [0,0] /\ @FIX(now_grid,8)
+/\ grid_sub_ns - (now_sub_ns - below) in [0,0]
+/\ seconds_ns - now_s * 1e9 in [0,0] /\ @FIX(seconds_ns,9)
+/\ now_grid - (seconds_ns_ + grid_sub_ns_) in [0,0] /\ @FIX(now_grid,8)
 /\ up_to_grid - (now_grid_ + up) in [0,0]
 /\ limit - (0x1p61 - tau_) in [0,0]
 
-/\ tat_seconds - tat_s * 1e9 in [0,0] /\ @FIX(tat_seconds,9)
-/\ tat_up - (tat_ns + up_t) in [0,0]
-/\ tat_limit - (0x1p61 - tat_seconds_) in [0,0]
-/\ tat - (tat_seconds_ + tat_up_) in [0,0] /\ @FIX(tat,8)
+/\ stored_ns - stored_s * 1e9 in [0,0] /\ @FIX(stored_ns,9)
+/\ tat_up - (sub_ns + up_t) in [0,0]
+/\ tat_limit - (0x1p61 - stored_ns_) in [0,0]
+/\ tat - (stored_ns_ + tat_up_) in [0,0] /\ @FIX(tat,8)
 /\ ahead - (tat_ - now_grid_) in [0,0] /\ @FIX(ahead,8)
 
 /\ spend - Spend in [0,0] /\ @FIX(spend,8)
@@ -148,12 +145,11 @@ left_whole double= left_ - left_remainder_;
 /\ reset_near - (ahead_near_ - below) in [0,0]
 
 /\ spent - (base + spend_) in [0,0] /\ @FIX(spent,8)
-/\ new_tat - (now_grid_ + spent_) in [0,0] /\ @FIX(new_tat,8)
-
-/\ ttl_near - Ttl_near in [-0x1p-20,0x1p-20]
-/\ ttl_far - Ttl_far in [-0x1p-14,0x1p-14]
-/\ ttl_end - Ttl_end in [-0x1p-13,0x1p-13]
-/\ ttl - (ttl_ + margin_ms) in [0,0]
+/\ ns - (grid_sub_ns_ + spent_) in [0,0] /\ @FIX(ns,8)
+/\ whole_ns - Whole_ns in [0,0] /\ @FIX(whole_ns,9)
+/\ ahead_s - whole_s_ in [0,0]
+/\ tat_s - (now_s_ + ahead_s_) in [0,0]
+/\ ttl_s - (ahead_s_ + margin_s) in [0,0] /\ ttl_s in [2,2147483647]
 
 /\ less - (tau_ - ahead_) in [0,0] /\ @FIX(less,8)
 /\ left - (less_ + up) in [0,0] /\ @FIX(left,8)

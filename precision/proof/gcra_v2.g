@@ -32,17 +32,19 @@ most = double(Most);
 Tau = interval_ * burst;
 tau = double(Tau);
 
-# now, and the last of it, where now_s is at least 9218868436: end_s is 9223372036 - now_s
+# now, and the last of it, where now_s is at least 9218868437, as late_s is: end_s is
+# 9223372036 - now_s. The first clock that tau can make too late is
+# 9218868437.227405312 s, 2^63 - 2^52 ns.
 us_ns double= us * 1000;
-end_s double= 9223372036 - last_s;
+end_s double= 9223372036 - late_s;
 end_seconds double= end_s_ * 1e9;
-end_rest double= 854775807 - now_ns;
+end_rest double= 854775807 - now_sub_ns;
 end double= end_seconds_ + end_rest_;
 
-# ahead = (tat_s - now_s) * 1e9 + (tat_ns - now_ns): S and N are the brackets. Near is a
+# ahead = (stored_s - now_s) * 1e9 + (sub_ns - now_sub_ns): S and N are the brackets. Near is a
 # sum below 2^53 and above -2^53.
-s double= tat_s - now_s;
-n double= tat_ns - now_ns;
+s double= stored_s - now_s;
+n double= sub_ns - now_sub_ns;
 seconds = double(near_s * 1e9);
 near double= near_seconds + N;
 
@@ -52,14 +54,24 @@ spend = double(Spend);
 room double= tau_ - spend_;
 retry double= ahead_ - room_;
 
-# the write
+# the write: ns_ - tat_sub_ns is carry_s times 1e9
 spent double= ahead_ + spend_;
-ns double= now_ns + spent_;
-whole_ns double= ns_ - tat_ns;
+ns double= now_sub_ns + spent_;
+whole_ns double= ns_ - tat_sub_ns;
 whole_s = double(carry_s);
-new_s double= now_s + carry_s;
-raised_ms double= spent_ + up_m;
-ttl double= ttl_ + margin_ms;
+tat_s double= now_s + carry_s;
+
+# with credit: (last_s - tat_s) * 1e9 + (last_sub_ns - tat_sub_ns) > 0. In one second the
+# product is 0; else it is at least 1e9, more than the second bracket, and rounding does not
+# change the sign of the sum.
+apart_s double= last_s - tat_s_;
+apart_sub_ns double= last_sub_ns - tat_sub_ns;
+
+# the expiry, without and with credit
+ahead_s double= tat_s_ - now_s;
+ttl_s double= ahead_s_ + margin_s;
+last_ahead_s double= last_s - now_s;
+last_ttl_s double= last_ahead_s_ + margin_s;
 
 # remaining
 left double= tau_ - ahead_;
@@ -84,14 +96,14 @@ far_retry double= far_more - room_;
 /\ @FIX(burst,0) /\ Tau in [1,0x1p52]
 
 /\ @FIX(us,0) /\ us in [0,999999]
-/\ @FIX(last_s,0) /\ last_s in [9218868436,9999999999]
-/\ @FIX(end_s_,0) /\ end_s_ in [-776627963,4503600]
-/\ @FIX(end_seconds_,9) /\ end_seconds_ in [-776627963000000000,4503600000000000]
+/\ @FIX(late_s,0) /\ late_s in [9218868437,9999999999]
+/\ @FIX(end_s_,0) /\ end_s_ in [-776627963,4503599]
+/\ @FIX(end_seconds_,9) /\ end_seconds_ in [-776627963000000000,4503599000000000]
 /\ @FIX(end_rest_,0) /\ end_rest_ in [-145224192,854775807]
 /\ end_seconds_ + end_rest_ in [-9007199254740991,9007199254740991]
 
-/\ @FIX(now_s,0) /\ now_s in [0,9223372036] /\ @FIX(now_ns,0) /\ now_ns in [0,999999999]
-/\ @FIX(tat_s,0) /\ tat_s in [0,9999999999] /\ @FIX(tat_ns,0) /\ tat_ns in [0,999999999]
+/\ @FIX(now_s,0) /\ now_s in [0,9223372036] /\ @FIX(now_sub_ns,0) /\ now_sub_ns in [0,999999999]
+/\ @FIX(stored_s,0) /\ stored_s in [0,9999999999] /\ @FIX(sub_ns,0) /\ sub_ns in [0,999999999]
 /\ @FIX(S,0) /\ S in [-9223372036,9223372036] /\ @FIX(N,0) /\ N in [-999999999,999999999]
 /\ @FIX(near_s,0) /\ near_s in [-9007201,9007201]
 /\ @FIX(near_seconds,9) /\ near_seconds + N in [-9007199254740991,9007199254740991]
@@ -102,10 +114,13 @@ far_retry double= far_more - room_;
 /\ @FIX(room_,0) /\ room_ in [0,0x1p52]
 /\ ahead_ + spend_ in [0,0x1p52]
 /\ @FIX(spent_,0) /\ spent_ in [0,0x1p52]
-/\ @FIX(ns_,0) /\ ns_ in [0,0x1.1p52] /\ ns_ - tat_ns in [0,0x1.1p52]
-/\ @FIX(carry_s,0) /\ carry_s in [0,4504600]
-/\ @FIX(up_m,0) /\ up_m in [0,999999]
-/\ @FIX(ttl_,0) /\ ttl_ in [0,0x1p41] /\ @FIX(margin_ms,0) /\ margin_ms in [1,60000]
+/\ @FIX(ns_,0) /\ ns_ in [0,0x1.1p52] /\ ns_ - tat_sub_ns in [0,0x1.1p52]
+/\ @FIX(tat_sub_ns,0) /\ tat_sub_ns in [0,999999999]
+/\ @FIX(carry_s,0) /\ carry_s in [0,4503600]
+/\ @FIX(tat_s_,0) /\ tat_s_ in [0,9223372036] /\ tat_s_ - now_s in [0,4503600]
+/\ @FIX(last_s,0) /\ last_s in [0,9999999999] /\ @FIX(last_sub_ns,0) /\ last_sub_ns in [0,999999999]
+/\ @FIX(ahead_s_,0) /\ ahead_s_ in [0,4503600] /\ @FIX(margin_s,0) /\ margin_s in [2,61]
+/\ @FIX(last_ahead_s_,0) /\ last_ahead_s_ in [-9223372036,9999999999]
 /\ @FIX(left_,0) /\ left_ in [1,0x1p52] /\ @FIX(left_remainder_,0) /\ left_ - left_remainder_ in [0,0x1p52]
 /\ @FIX(remaining_,0) /\ remaining_ in [0,0x1p52]
 
@@ -121,13 +136,13 @@ far_retry double= far_more - room_;
 /\ tau - Tau in [0,0] /\ @FIX(tau,0)
 
 /\ us_ns - us * 1000 in [0,0] /\ us_ns in [0,999999000]
-/\ end_s - (9223372036 - last_s) in [0,0]
+/\ end_s - (9223372036 - late_s) in [0,0]
 /\ end_seconds - end_s_ * 1e9 in [0,0] /\ @FIX(end_seconds,9)
-/\ end_rest - (854775807 - now_ns) in [0,0]
+/\ end_rest - (854775807 - now_sub_ns) in [0,0]
 /\ end - (end_seconds_ + end_rest_) in [0,0]
 
-/\ s - (tat_s - now_s) in [0,0]
-/\ n - (tat_ns - now_ns) in [0,0]
+/\ s - (stored_s - now_s) in [0,0]
+/\ n - (sub_ns - now_sub_ns) in [0,0]
 /\ seconds - near_s * 1e9 in [0,0] /\ @FIX(seconds,9)
 /\ near - (near_seconds + N) in [0,0]
 
@@ -136,12 +151,16 @@ far_retry double= far_more - room_;
 /\ retry - (ahead_ - room_) in [0,0]
 
 /\ spent - (ahead_ + spend_) in [0,0]
-/\ ns - (now_ns + spent_) in [0,0] /\ ns in [0,0x1.1p52]
-/\ whole_ns - (ns_ - tat_ns) in [0,0]
+/\ ns - (now_sub_ns + spent_) in [0,0] /\ ns in [0,0x1.1p52]
+/\ whole_ns - (ns_ - tat_sub_ns) in [0,0]
 /\ whole_s - carry_s in [0,0]
-/\ new_s - (now_s + carry_s) in [0,0]
-/\ raised_ms - (spent_ + up_m) in [0,0]
-/\ ttl - (ttl_ + margin_ms) in [0,0]
+/\ tat_s - (now_s + carry_s) in [0,0]
+/\ apart_s - (last_s - tat_s_) in [0,0]
+/\ apart_sub_ns - (last_sub_ns - tat_sub_ns) in [0,0]
+/\ ahead_s - (tat_s_ - now_s) in [0,0]
+/\ ttl_s - (ahead_s_ + margin_s) in [0,0] /\ ttl_s in [2,2147483647]
+/\ last_ahead_s - (last_s - now_s) in [0,0]
+/\ last_ttl_s - (last_ahead_s_ + margin_s) in [0,0]
 
 /\ left - (tau_ - ahead_) in [0,0]
 /\ left_whole - (left_ - left_remainder_) in [0,0]

@@ -81,6 +81,11 @@ func Start(ctx context.Context, args ...string) (*Server, error) {
 	if err != nil {
 		return nil, ErrNoServer
 	}
+	return StartBinary(ctx, binary, args...)
+}
+
+// StartBinary is Start with the redis-server at a path.
+func StartBinary(ctx context.Context, binary string, args ...string) (*Server, error) {
 	// Between finding a free port and the server's bind another process may take
 	// it; the server then exits, and the next port is tried.
 	for range 5 {

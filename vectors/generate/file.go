@@ -15,10 +15,17 @@ import (
 // File is the vectors of one script. All integers but the ids are decimal texts, since
 // a JSON number loses bits in some languages.
 type File struct {
-	Script string            `json:"script"`
-	SHA1   string            `json:"sha1"` // of the script's text
-	Flags  map[string]string `json:"flags"`
-	Groups []Group           `json:"groups"`
+	Script string          `json:"script"`
+	SHA1   string          `json:"sha1"` // of the script's text
+	Flags  map[string]Flag `json:"flags"`
+	Groups []Group         `json:"groups"`
+}
+
+// Flag is what goes wrong in a limiter that fails a test with it.
+type Flag struct {
+	Kind   string `json:"kind"` // arithmetic, clock, definition, expiry, state or argument
+	Fault  string `json:"fault"`
+	Source string `json:"source"` // where it was seen, and what it broke there
 }
 
 // Group is tests and streams that share their leading arguments.
@@ -42,20 +49,22 @@ type Test struct {
 type Key struct {
 	Kind string `json:"kind"` // none, string, or list
 	Hex  string `json:"hex"`  // the bytes of a string
-	// TTLMs is the time to live that it is given, in ms; empty for no expiry.
-	TTLMs string `json:"ttl_ms"`
 }
 
-// Step is one call and what is seen of it.
+// Step is one call and what is seen of it. A number that depends on the server's clock is
+// a Range.
 type Step struct {
-	Argv  []string `json:"argv"`  // after the group's
-	Error string   `json:"error"` // the first word of the error reply, or empty
-	Reply []string `json:"reply"` // status, remaining, retry_after_ns, reset_after_ns; none on an error
-	Exact []string `json:"exact"` // the same by exact integers, fed with the same admissions
-	State string   `json:"state"` // the key's bytes in hex; empty without a key and for a list
-	// TTLMs is the least and the greatest PTTL after the call, in ms; both empty without
-	// a key or an expiry.
-	TTLMs []string `json:"ttl_ms"`
+	// Expire is the expiry that the key is given before the call: in ms, none, or empty
+	// to leave it.
+	Expire string   `json:"expire"`
+	Argv   []string `json:"argv"`  // after the group's
+	Error  string   `json:"error"` // the first word of the error reply, or empty
+	Reply  []Range  `json:"reply"` // status, remaining, retry_after_ns, reset_after_ns; none on an error
+	Exact  []Range  `json:"exact"` // the same by exact integers, fed with the same admissions
+	// State is the key's bytes in hex, empty without a key and for a list; a dot stands
+	// for any digit.
+	State string `json:"state"`
+	TTLMs Range  `json:"ttl_ms"` // PTTL after the call; -1 without an expiry, -2 without a key
 }
 
 // Stream is many calls on one key, of one hash: each comes when the last one's wait is

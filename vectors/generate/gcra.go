@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/tatami-rate/tatami/precision"
 )
 
 // gcraArgv is a group's arguments, the period in ns.
@@ -12,11 +14,11 @@ func gcraArgv(amount, periodNs, burst int64) string {
 }
 
 // limited is a call with its own limit.
-func limited(amount, periodNs, burst, cost, nowNs int64) []string {
-	return []string{decimal(amount), decimal(periodNs), decimal(burst), decimal(cost), decimal(nowNs)}
+func limited(amount, periodNs, burst, cost, nowNs int64) request {
+	return by(decimal(amount), decimal(periodNs), decimal(burst), decimal(cost), decimal(nowNs))
 }
 
-func tat(ns int64) Key { return holding(decimal(ns)) }
+func tat(ns int64) held { return holding(decimal(ns)) }
 
 func gcraTables(version int) []group {
 	native := func(amount, periodNs, burst int64) port { return gcraPort(version, amount, periodNs, burst) }
@@ -81,7 +83,7 @@ func gcraTables(version int) []group {
 		tests:   []test{{62, "a state that is a multiple of 10^8 is written in digits", "ExponentForm", none, from(epoch, calls(1, 0, 1, 100*ms))}},
 	}, group{
 		comment: "one unit each 10^8 ms less the margin of the expiry",
-		argv:    gcraArgv(1, (1e8-60000)*ms, 1),
+		argv:    gcraArgv(1, (1e8-61000)*ms, 1),
 		tests:   []test{{63, "an expiry of 10^8 ms is set in digits", "ExponentForm", none, from(epoch, calls(1, 0))}},
 	}, group{
 		comment: "3 a second, bursts of 1",
@@ -167,19 +169,23 @@ func gcraTables(version int) []group {
 	groups = append(groups, gcraRates(version)...)
 	groups = append(groups, gcraClocks(version)...)
 	groups = append(groups, gcraChanges()...)
+	script := precision.GCRAV2
+	if version == 1 {
+		script = precision.GCRAV1
+	}
 	good := []string{"300", "60000000000", "60", "1", decimal(epoch)}
 	groups = append(groups, hostileArguments([]string{"amount", "period_ns", "burst", "cost", "now_ns"}, good, tat(epoch+second/2)),
-		hostileState("300 60000000000 60", 61), group{
+		hostileState(script, "300 60000000000 60", 61), group{
 			comment: "the server's clock",
 			argv:    "300 60000000000 60",
 			tests: []test{
-				{1490, "now_ns is absent", "ServerClock", none, [][]string{{"0"}}},
-				{1492, "now_ns is empty", "ServerClock", none, [][]string{{"0", ""}}},
-				{1493, "now_ns is absent in a call that never fits", "ServerClock UnfittableStatus", none, [][]string{{"61"}}},
-				{1494, "a TAT of long ago counts for nothing", "ServerClock LongIdle", holding("1"), [][]string{{"0"}, {"0", ""}}},
-				{1495, "a call that never fits, without now_ns, moves no expiry", "ServerClock ChargedRefusal", holding("1").expiring(), [][]string{{"61"}}},
+				{1490, "now_ns is absent", "ServerClock", none, []request{by("0")}},
+				{1492, "now_ns is empty", "ServerClock", none, []request{by("0", "")}},
+				{1493, "now_ns is absent in a call that never fits", "ServerClock UnfittableStatus", none, []request{by("61")}},
 			},
 		})
+	groups = append(groups, gcraServerClock()...)
+	groups = append(groups, gcraSeconds(), gcraCredit())
 	return groups
 }
 
@@ -276,7 +282,7 @@ func gcraClocks(version int) []group {
 		{"19 digits with leading zeros", "0000000000000000001"},
 		{"20 digits with leading zeros", "00000000000000000001"},
 	} {
-		limits.tests = append(limits.tests, test{180 + i, "a clock of " + c.comment, "ClockLimit", none, [][]string{{"2", c.now}, {"1", c.now}, {"0", c.now}}})
+		limits.tests = append(limits.tests, test{180 + i, "a clock of " + c.comment, "ClockLimit", none, []request{by("2", c.now), by("1", c.now), by("0", c.now)}})
 	}
 
 	grid := group{comment: "one each 1000 ns, bursts of 3, at instants between two doubles", argv: gcraArgv(1, 1000, 3)}
@@ -314,30 +320,52 @@ func gcraClocks(version int) []group {
 	return []group{limits, grid, seconds, far}
 }
 
+// gcraSeconds are clocks and TATs of 2^31 s (2038) and more.
+func gcraSeconds() group {
+	const s31, s32 = second << 31, second << 32
+	g := group{comment: "10 a second, bursts of 2, at seconds of 2^31 and more", argv: gcraArgv(10, second, 2)}
+	for i, c := range []struct {
+		comment string
+		startNs int64
+	}{
+		{"2^31 s - 1 ns", s31 - 1}, {"2^31 s - 100 ms", s31 - 100*ms}, {"2^31 s", s31}, {"2^31 s + 1 s - 100 ms", s31 + 900*ms},
+		{"2^32 s - 100 ms", s32 - 100*ms}, {"2^32 s", s32},
+	} {
+		g.tests = append(g.tests, test{400 + i, "a clock of " + c.comment, "Year2038", none,
+			from(c.startNs, calls(1, 0, 1, 0, 1, 0, 1, 1e8-1, 1, 1e8, 0, 1e8+1))})
+	}
+	g.tests = append(g.tests,
+		test{410, "a TAT of 2^31 s, read and written", "Year2038", tat(s31), from(s31-100*ms, calls(0, 0, 1, 0, 1, 0, 1, 100*ms))},
+		test{411, "a TAT of 2^31 s - 1 ns, of which the next is past it", "Year2038 SecondEdge", tat(s31 - 1), from(s31-100*ms, calls(0, 0, 1, 0, 1, 0, 1, 100*ms))},
+		test{412, "a TAT of 2^31 s that is over", "Year2038", tat(s31), from(s31+second, calls(0, 0, 2, 0, 1, 0))},
+	)
+	return g
+}
+
 // gcraChanges are limits that change on a key in use, and states of the other version.
 func gcraChanges() []group {
 	const e = epoch
 	return []group{{
 		comment: "a limit that changes on a key in use: the debt stays, as time",
 		tests: []test{
-			{300, "the burst is lowered: the debt is above what the new one may owe", "LiveChange", none, [][]string{
+			{300, "the burst is lowered: the debt is above what the new one may owe", "LiveChange", none, []request{
 				limited(10, second, 10, 10, e), limited(10, second, 5, 0, e), limited(10, second, 5, 1, e+600*ms)}},
-			{301, "the burst is raised: its new part is there at once", "LiveChange", none, [][]string{
+			{301, "the burst is raised: its new part is there at once", "LiveChange", none, []request{
 				limited(10, second, 10, 10, e), limited(10, second, 20, 11, e), limited(10, second, 20, 10, e)}},
-			{302, "the amount is raised tenfold: the debt is worth ten times the units", "LiveChange", none, [][]string{
+			{302, "the amount is raised tenfold: the debt is worth ten times the units", "LiveChange", none, []request{
 				limited(10, second, 10, 5, e), limited(100, second, 100, 0, e), limited(100, second, 100, 51, e), limited(100, second, 100, 50, e)}},
-			{303, "the amount is lowered to a tenth: the debt is worth a tenth", "LiveChange", none, [][]string{
+			{303, "the amount is lowered to a tenth: the debt is worth a tenth", "LiveChange", none, []request{
 				limited(100, second, 100, 50, e), limited(10, second, 10, 0, e), limited(10, second, 10, 5, e), limited(10, second, 10, 1, e)}},
-			{304, "the period is made longer", "LiveChange", none, [][]string{
+			{304, "the period is made longer", "LiveChange", none, []request{
 				limited(10, second, 10, 5, e), limited(10, 60*second, 10, 0, e), limited(10, 60*second, 10, 9, e), limited(10, 60*second, 10, 1, e)}},
-			{305, "the period is made shorter: the old debt is refused until it is paid", "LiveChange", none, [][]string{
+			{305, "the period is made shorter: the old debt is refused until it is paid", "LiveChange", none, []request{
 				limited(10, 60*second, 10, 5, e), limited(10, second, 10, 0, e), limited(10, second, 10, 1, e),
 				limited(10, second, 10, 1, e+29100*ms-1), limited(10, second, 10, 1, e+29100*ms)}},
-			{306, "to a limit that the cost does not fit, and back", "LiveChange UnfittableStatus", none, [][]string{
+			{306, "to a limit that the cost does not fit, and back", "LiveChange UnfittableStatus", none, []request{
 				limited(10, second, 10, 1, e), limited(10, second, 5, 6, e), limited(10, second, 10, 6, e)}},
-			{307, "remaining stays within the new burst", "LiveChange", none, [][]string{
+			{307, "remaining stays within the new burst", "LiveChange", none, []request{
 				limited(100, second, 100, 1, e), limited(100, second, 3, 0, e), limited(100, second, 3, 0, e+second)}},
-			{308, "a debt of 52 days, then one second's limit", "LiveChange WideNumbers", none, [][]string{
+			{308, "a debt of 52 days, then one second's limit", "LiveChange WideNumbers", none, []request{
 				limited(1, 1<<52, 1, 1, e), limited(10, second, 10, 1, e), limited(10, second, 10, 0, e)}},
 		},
 	}, {

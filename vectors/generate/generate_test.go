@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
+	rand2 "math/rand/v2"
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -21,12 +19,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/tatami-rate/tatami/emulator"
-	"github.com/tatami-rate/tatami/emulator/native"
-	"github.com/tatami-rate/tatami/internal/containers"
-	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/servers"
+	"github.com/tatami-rate/tatami/precision/servers/containers"
 	"github.com/tatami-rate/tatami/vectors"
 )
 
@@ -116,7 +112,7 @@ func TestFigures(t *testing.T) {
 	gcra := map[int]int{87: 11, 88: 109, 89: 100, 90: 29, 91: 20, 92: 59}
 	window := map[int]int{1: 18, 22: 20, 23: 100, 24: 100, 25: 30, 82: 10, 83: 91, 84: 91, 85: 28}
 	parsed, _ := files(t)
-	for i, figures := range []map[int]int{gcra, gcra, window, window} {
+	for i, figures := range []map[int]int{gcra, gcra, window} {
 		seen := 0
 		for _, g := range parsed[i].Groups {
 			for _, test := range g.Tests {
@@ -199,14 +195,39 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// An answer that is beyond the claim is not written down: here those of another script.
+// An answer that is beyond the claim is not written down: here those of another script, and
+// of a window that rounds what it carries down.
 func TestMakeRefusesWrongAnswers(t *testing.T) {
-	for script, other := range map[precision.Script]precision.Script{
-		precision.GCRAV1: precision.GCRAV2, precision.GCRAV2: precision.GCRAV1,
-		precision.WindowV1: precision.WindowV2, precision.WindowV2: precision.WindowV1,
+	rounded := strings.Replace(lua.WindowV1, "carried = carried + 1", "carried = carried + 0", 1)
+	if rounded == lua.WindowV1 {
+		t.Fatal("window_v1 has another text")
+	}
+	for script, other := range map[precision.Script]string{
+		precision.GCRAV1: lua.GCRAV2, precision.GCRAV2: lua.GCRAV1, precision.WindowV1: rounded,
 	} {
-		if _, err := Make(script, emulatorPort(t, other), true); !errors.Is(err, errBeyond) {
-			t.Errorf("%s that answers as %s: %v", script, other, err)
+		p, err := NewServerPort(t.Context(), emulator.New(), other, "vector")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Make(script, p, true); !errors.Is(err, errBeyond) {
+			t.Errorf("%s that answers otherwise: %v", script, err)
+		}
+	}
+}
+
+// What depends on the server's clock and is not said to is not written down.
+func TestMakeRefusesWhatTheClockDecides(t *testing.T) {
+	for _, c := range []struct {
+		test test
+		want string
+	}{
+		{test{1, "rested after 5 s", "Drift", none, []request{by("60"), by("25")}}, "by another clock"},
+		{test{1, "a TAT of 2026", "Drift FarWait", tat(epoch), []request{by("1")}}, "by another clock"},
+	} {
+		groups := []group{{argv: "300 60000000000 60", tests: []test{c.test}}}
+		_, err := makeFile(precision.GCRAV2, groups, nil, emulatorPort(t, precision.GCRAV2), true)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.test.comment, err, c.want)
 		}
 	}
 }
@@ -254,10 +275,15 @@ func TestSchema(t *testing.T) {
 	if err := validate(good); err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{`"script":`, `"sha1":`, `"flags":`, `"groups":`, `"comment":`, `"argv":`, `"tests":`, `"streams":`, `"id":`,
-		`"key":`, `"steps":`, `"kind":`, `"hex":`, `"ttl_ms":`, `"error":`, `"reply":`, `"exact":`, `"state":`, `"now_ns":`,
-		`"cost":`, `"calls":`, `"sha256":`} {
-		for _, other := range []string{`"other": 1, ` + field, `"other":`} {
+	for _, field := range []string{`"script":`, `"sha1":`, `"flags":`, `"kind":`, `"fault":`, `"source":`, `"groups":`, `"comment":`, `"argv":`,
+		`"tests":`, `"streams":`, `"id":`, `"key":`, `{"kind":`, `"hex":`, `"steps":`, `"expire":`, `"error":`, `"reply":`, `"exact":`, `"state":`,
+		`"ttl_ms":`, `"now_ns":`, `"cost":`, `"calls":`, `"sha256":`} {
+		name := field[strings.Index(field, `"`):]
+		for _, other := range []string{`"other": 1, ` + name, `"other":`} {
+			other = strings.TrimSuffix(field, name) + other
+			if !bytes.Contains(good, []byte(field)) {
+				t.Fatalf("no %s in the file", field)
+			}
 			wrong := bytes.Replace(good, []byte(field), []byte(other), 1)
 			if validate(wrong) == nil {
 				t.Errorf("the schema takes %s in place of %s", other, field)
@@ -322,7 +348,8 @@ func TestReadmeDescribesFlags(t *testing.T) {
 		}
 	}
 	for _, flag := range slices.Sorted(maps.Keys(descriptions)) {
-		want = append(want, fmt.Sprintf("| `%s` | %s |", flag, descriptions[flag]))
+		d := descriptions[flag]
+		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s |", flag, d.Kind, d.Fault, d.Source))
 	}
 	for i, line := range want {
 		if i >= len(got) || got[i] != line {
@@ -343,12 +370,12 @@ func TestReadRefusesTextAfterTheEnd(t *testing.T) {
 
 // What is written is what was made, whatever is in it.
 func TestTextReadsBack(t *testing.T) {
-	f := &File{"gcra_v1", "00", map[string]string{"A": `a "quoted" <text> & more`}, []Group{
+	f := &File{"gcra_v1", "00", map[string]Flag{"A": {"state", `a "quoted" <text> & more`, "b"}}, []Group{
 		{"one", []string{"1", "\"\\\u00e9\n"}, []Test{
-			{1, "c", []string{"A"}, Key{"string", "00ff", "5"}, []Step{
-				{[]string{"1"}, "", []string{"1", "2", "3", "4"}, []string{"1", "2", "3", "5"}, "3030", []string{"1", "2"}},
-				{[]string{}, "BADARG", []string{}, []string{}, "", []string{"", ""}}}},
-			{2, "d", []string{"A"}, none, []Step{{[]string{"1"}, "BADARG", []string{}, []string{}, "", []string{"", ""}}}},
+			{1, "c", []string{"A"}, Key{"string", "00ff"}, []Step{
+				{"5", []string{"1"}, "", []Range{"1", "2", "3", "4..7"}, []Range{"1", "2", "3", "5"}, "3.30", "1..2"},
+				{"none", []string{}, "BADARG", []Range{}, []Range{}, "", "-2"}}},
+			{2, "d", []string{"A"}, none.key, []Step{{"", []string{"1"}, "BADARG", []Range{}, []Range{}, "", "-2"}}},
 		}, []Stream{{3, "e", []string{"A"}, "1", "1", 2, "ab"}, {4, "f", []string{"A"}, "1", "1", 2, "ab"}}},
 		{"two", []string{}, []Test{}, []Stream{}},
 	}}
@@ -393,7 +420,65 @@ func play(t *testing.T, port func(t *testing.T, script precision.Script) Port) {
 }
 
 func TestNative(t *testing.T) {
-	play(t, func(_ *testing.T, script precision.Script) Port { return &nativePort{script: script} })
+	play(t, func(_ *testing.T, script precision.Script) Port { return NewNativePort(script) })
+}
+
+// The tests by the server's clock hold at any time from 2001 to 2040, and if a runner takes
+// up to slackNs for one.
+func TestServerClockAtAnyTime(t *testing.T) {
+	const times = 2000
+	rng := rand2.New(rand2.NewPCG(1, 2))
+	parsed, _ := files(t)
+	for i, s := range precision.Scripts {
+		played := 0
+		for _, g := range parsed[i].Groups {
+			for _, test := range g.Tests {
+				if !slices.ContainsFunc(test.Steps, func(s Step) bool { return byServer(slices.Concat(g.Argv, s.Argv)) }) {
+					continue
+				}
+				late := int64(slackNs)
+				for _, s := range test.Steps {
+					if s.TTLMs.below(slackNs/ms) && s.TTLMs[0] != '-' {
+						late = second // the key lives no longer than 2 s
+					}
+				}
+				for range times {
+					p := &lateRunner{NewNativePort(s.Script), 0, rng}
+					startUs := (over+second)/us + rng.Int64N((2_246_000_000*second-over)/us)
+					if rng.IntN(2) == 0 { // the last us of a second
+						startUs = startUs/1e6*1e6 + 999_999 - rng.Int64N(3)
+					}
+					p.Set(startUs * us)
+					p.end = startUs*us + late
+					if s.Script.IsWindow() && startUs*us/day != p.end/day {
+						continue // the longest window of these tests
+					}
+					if err := test.Play(g.Argv, p); err != nil {
+						t.Fatalf("%s by the server's clock %d us: %v", s.Script, startUs, err)
+					}
+					played++
+				}
+			}
+		}
+		if played < 10*times {
+			t.Errorf("%s: %d plays, want %d", s.Script, played, 10*times)
+		}
+	}
+}
+
+// lateRunner takes its time before calls, until end.
+type lateRunner struct {
+	*NativePort
+	end int64
+	rng *rand2.Rand
+}
+
+func (p *lateRunner) Call(argv []string) ([]string, string, error) {
+	reply, refused, err := p.NativePort.Call(argv)
+	if p.rng.IntN(2) == 0 {
+		p.Set(p.serverNs + p.rng.Int64N((p.end-p.serverNs)/us+1)*us)
+	}
+	return reply, refused, err
 }
 
 func TestEmulator(t *testing.T) {
@@ -471,13 +556,19 @@ func TestPlaySeesEachDifference(t *testing.T) {
 		func(t *Test) { t.Steps[1].Reply[3] = "200000001" },
 		func(t *Test) { t.Steps[0].State += "30" },
 		func(t *Test) { t.Steps[0].State = "" },
-		func(t *Test) { t.Steps[0].TTLMs = []string{"60201", "70000"} },
-		func(t *Test) { t.Steps[0].TTLMs = []string{"200", "60199"} },
-		func(t *Test) { t.Steps[0].TTLMs = []string{"", ""} },
+		func(t *Test) { t.Steps[0].State = strings.Replace(t.Steps[0].State, "0", "1", 1) },
+		func(t *Test) { t.Steps[0].TTLMs = "61001..70000" },
+		func(t *Test) { t.Steps[0].TTLMs = "51000..60999" },
+		func(t *Test) { t.Steps[0].TTLMs = "-2" },
+		func(t *Test) { t.Steps[0].TTLMs = "-1" },
+		func(t *Test) { t.Steps[1].Expire = "70000" },
+		func(t *Test) { t.Steps[1].Expire = "none" },
+		func(t *Test) { t.Steps[0].Reply[3] = "200000001..200000002" },
+		func(t *Test) { t.Steps[0].Reply[3] = "199999998..199999999" },
 		func(t *Test) { t.Steps[0].Error = "BADARG" },
 		func(t *Test) { t.Steps[2].Error = "BADSTATE" },
 		func(t *Test) { t.Steps[2].Error = "" },
-		func(t *Test) { t.Key = tat(epoch + second) },
+		func(t *Test) { t.Key = tat(epoch + second).key },
 	} {
 		text, err := json.Marshal(good)
 		if err != nil {
@@ -497,100 +588,4 @@ func TestPlaySeesEachDifference(t *testing.T) {
 	if err := stream.Play(argv, p); !errors.Is(err, ErrDiffers) {
 		t.Errorf("a stream that is one call shorter: %v", err)
 	}
-}
-
-// nativePort is the plain Go port of a script. Its clock stands still.
-type nativePort struct {
-	script precision.Script
-	kind   string
-	text   string
-	ttlMs  int64
-}
-
-func (p *nativePort) Hold(k Key) error {
-	text, err := hex.DecodeString(k.Hex)
-	if err != nil {
-		return err
-	}
-	p.kind, p.text, p.ttlMs = k.Kind, string(text), -1
-	if k.Kind == "none" {
-		p.ttlMs = -2
-	} else if k.TTLMs != "" {
-		p.ttlMs, err = strconv.ParseInt(k.TTLMs, 10, 64)
-	}
-	return err
-}
-
-func (p *nativePort) Look() (string, int64, error) {
-	return hex.EncodeToString([]byte(p.text)), p.ttlMs, nil
-}
-
-func (p *nativePort) Call(argv []string) ([]string, string, error) {
-	if len(argv) > 5 {
-		return nil, "BADARG", nil // how many there are is not the port's to check
-	}
-	number := func(i int) float64 {
-		if i < len(argv) {
-			if n, ok := number.ToNumber(argv[i]); ok {
-				return n
-			}
-		}
-		return math.NaN()
-	}
-	clock := native.ServerClock(serverClockNs / 1000)
-	if len(argv) == 5 && argv[4] != "" {
-		clock = native.ParseClock(argv[4])
-	}
-	gcra := native.GCRAArgs{Amount: number(0), PeriodNs: number(1), Burst: number(2), Cost: number(3)}
-	mode := ""
-	if len(argv) > 2 {
-		mode = argv[2]
-	}
-	window := native.WindowArgs{Amount: number(0), PeriodNs: number(1), Sliding: mode == sliding,
-		BadMode: mode != sliding && mode != fixed, Cost: number(3)}
-
-	held := p.kind == "string"
-	var d native.Decision
-	var text string
-	switch p.script {
-	case precision.GCRAV1:
-		var state float64
-		if held {
-			state = native.ParseTAT(p.text)
-		}
-		state, d = native.GCRAV1(state, gcra, clock)
-		text = fmt.Sprintf("%.0f", state)
-	case precision.GCRAV2:
-		var state native.TAT
-		if held {
-			state = native.ParseTATV2(p.text)
-		}
-		state, d = native.GCRAV2(state, gcra, clock)
-		text = fmt.Sprint(uint64(state.S)*1e9 + uint64(state.Ns))
-	default:
-		var state native.WindowState
-		if held {
-			state = native.ParseWindow(p.text)
-		}
-		play := native.WindowV2
-		if p.script == precision.WindowV1 {
-			play = native.WindowV1
-		}
-		state, d = play(state, window, clock)
-		b := state.Bytes()
-		text = string(b[:])
-	}
-	switch {
-	case d.Err != "":
-		return nil, d.Err, nil
-	case p.kind == "list":
-		return nil, "WRONGTYPE", nil
-	case d.Written:
-		p.kind, p.text, p.ttlMs = "string", text, d.TTLMs
-	}
-	var reply []string
-	for _, n := range []int64{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs} {
-		reply = append(reply, decimal(n))
-	}
-	return reply, "", nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tatami-rate/tatami/lua"
@@ -25,8 +24,18 @@ type (
 		id      int
 		comment string
 		flags   string // apart by spaces
-		key     Key
-		steps   [][]string // each the argv of a call
+		key     held
+		steps   []request
+	}
+	// request is a call: its argv after the group's.
+	request struct {
+		argv   []string
+		expire string // what the key's expiry is set to before it; empty to leave it
+	}
+	// held is what the key holds before a test, and its expiry.
+	held struct {
+		key    Key
+		expire string
 	}
 	stream struct {
 		id      int
@@ -37,20 +46,29 @@ type (
 	}
 )
 
+// noExpiry takes a key's expiry away.
+const noExpiry = "none"
+
 // none is a key that is not there.
-var none = Key{Kind: "none"}
+var none = held{Key{Kind: "none"}, ""}
+
+// list is a key with a list.
+var list = held{Key{Kind: "list"}, ""}
 
 // holding is a key with this text and no expiry.
-func holding(text string) Key {
-	return Key{Kind: "string", Hex: hex.EncodeToString([]byte(text))}
+func holding(text string) held {
+	return held{Key{Kind: "string", Hex: hex.EncodeToString([]byte(text))}, ""}
 }
 
 // expiring is the key with half a minute to live: more than a test takes, and less than
-// any script sets, so that a call which sets the expiry shows.
-func (k Key) expiring() Key {
-	k.TTLMs = "30000"
-	return k
-}
+// any caller's clock sets, so that a call which sets the expiry shows.
+func (h held) expiring() held { return held{h.key, "30000"} }
+
+// by is a call with these arguments.
+func by(argv ...string) request { return request{argv, ""} }
+
+// after is the call after the key's expiry was set to so many ms, or taken away.
+func (r request) after(expire string) request { return request{r.argv, expire} }
 
 // Make plays the tables of a script on a port and writes down what it answers, each
 // answer held against exact integers. still tells that the port's clock stands still.
@@ -59,7 +77,7 @@ func Make(script precision.Script, p Port, still bool) (*File, error) {
 }
 
 func makeFile(script precision.Script, groups []group, retired []int, p Port, still bool) (*File, error) {
-	f := &File{Script: string(script), SHA1: fmt.Sprintf("%x", sha1.Sum([]byte(lua.Assets[string(script)]))), Flags: map[string]string{}}
+	f := &File{Script: string(script), SHA1: fmt.Sprintf("%x", sha1.Sum([]byte(lua.Assets[string(script)]))), Flags: map[string]Flag{}}
 	ids := map[int]bool{}
 	for _, id := range retired {
 		ids[id] = true
@@ -70,7 +88,7 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 		}
 		ids[id] = true
 		for _, flag := range strings.Fields(flags) {
-			if f.Flags[flag] = descriptions[flag]; f.Flags[flag] == "" {
+			if f.Flags[flag] = descriptions[flag]; f.Flags[flag].Fault == "" {
 				return fmt.Errorf("%s %d: the flag %s is not described", script, id, flag)
 			}
 		}
@@ -82,8 +100,12 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 			if err := use(t.id, t.comment, t.flags); err != nil {
 				return nil, err
 			}
-			m := Test{t.id, t.comment, strings.Fields(t.flags), t.key, nil}
-			if err := m.make(script, made.Argv, t.steps, p, still); err != nil {
+			m := Test{t.id, t.comment, strings.Fields(t.flags), t.key.key, nil}
+			asks := slices.Clone(t.steps)
+			if t.key.expire != "" {
+				asks[0].expire = t.key.expire
+			}
+			if err := m.make(script, made.Argv, asks, p, still); err != nil {
 				return nil, fmt.Errorf("%s: test %d, %s: %w", script, t.id, t.comment, err)
 			}
 			made.Tests = append(made.Tests, m)
@@ -104,33 +126,73 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 }
 
 // make makes the test's steps from the calls.
-func (t *Test) make(script precision.Script, groupArgv []string, calls [][]string, p Port, still bool) error {
-	o, err := newTruth(script, t.Key)
-	if err != nil {
-		return err
+func (t *Test) make(script precision.Script, groupArgv []string, asks []request, p Port, still bool) (err error) {
+	if slices.ContainsFunc(asks, func(r request) bool { return byServer(slices.Concat(groupArgv, r.argv)) }) {
+		if t.Steps, err = t.overClocks(script, groupArgv, asks); err != nil {
+			return err
+		}
+		return t.Play(groupArgv, p)
 	}
 	if err := p.Hold(t.Key); err != nil {
 		return err
 	}
-	for i, call := range calls {
-		argv := slices.Concat(groupArgv, call)
-		a := answer{still: still}
-		if a.reply, a.refused, err = p.Call(argv); err != nil {
-			return err
-		}
-		if a.state, a.ttlMs, err = p.Look(); err != nil {
-			return err
-		}
-		s, err := o.step(argv, a)
-		if err != nil {
-			return fmt.Errorf("step %d, %.100q: %w", i, argv, err)
-		}
-		if mayDiffer(script, s) && !slices.Contains(t.Flags, farWait) {
-			return fmt.Errorf("step %d, %.100q: reply %q needs the flag %s", i, argv, s.Reply, farWait)
-		}
-		s.Argv = call
-		t.Steps = append(t.Steps, s)
+	o, err := newTruth(script, t.Key, epoch)
+	if err != nil {
+		return err
 	}
+	for i, r := range asks {
+		if err := t.step(o, groupArgv, r, p, still); err != nil {
+			return fmt.Errorf("step %d, %.100q: %w", i, r.argv, err)
+		}
+	}
+	return nil
+}
+
+// run makes the test's calls on the native port, each at its server's clock.
+func (t *Test) run(script precision.Script, groupArgv []string, asks []request, p *NativePort, at clocks) ([]Step, error) {
+	made := Test{Flags: t.Flags}
+	p.Set(at[0])
+	if err := p.Hold(t.Key); err != nil {
+		return nil, err
+	}
+	o, err := newTruth(script, t.Key, at[0])
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range asks {
+		p.Set(at[i])
+		o.set(at[i])
+		if err := made.step(o, groupArgv, r, p, true); err != nil {
+			return nil, fmt.Errorf("step %d, %.100q: %w", i, r.argv, err)
+		}
+		if s := &made.Steps[i]; o.expires {
+			s.TTLMs = newRange(max(o.ttlMs()-(slackNs-(at[i]-at[0]))/ms, 0), o.ttlMs())
+		}
+	}
+	return made.Steps, nil
+}
+
+// step makes one call, and the step of it.
+func (t *Test) step(o *truth, groupArgv []string, r request, p Port, still bool) error {
+	if r.expire != "" {
+		if err := o.expire(r.expire); err != nil {
+			return err
+		}
+	}
+	argv := slices.Concat(groupArgv, r.argv)
+	a, err := ask(p, r.expire, argv)
+	if err != nil {
+		return err
+	}
+	s, err := o.step(argv, a, still)
+	if err != nil {
+		return err
+	}
+	if mayDiffer(o.script, s) && !slices.Contains(t.Flags, farWait) {
+		return fmt.Errorf("reply %q needs the flag %s", s.Reply, farWait)
+	}
+	s.Argv, s.Expire = r.argv, r.expire
+	t.Steps = append(t.Steps, s)
 	return nil
 }
 
@@ -142,24 +204,25 @@ func mayDiffer(script precision.Script, s Step) bool {
 	if script != precision.GCRAV1 {
 		return !slices.Equal(s.Reply, s.Exact)
 	}
-	return slices.ContainsFunc(s.Reply, func(text string) bool {
-		n, err := strconv.ParseInt(text, 10, 64)
-		return err != nil || n >= precision.FarNs
-	})
+	return slices.ContainsFunc(s.Reply, func(r Range) bool { return !r.below(precision.FarNs) })
 }
 
 // make makes the stream's hash.
 func (s *Stream) make(script precision.Script, groupArgv []string, p Port) error {
-	o, err := newTruth(script, none)
+	o, err := newTruth(script, none.key, epoch)
 	if err != nil {
 		return err
 	}
-	s.SHA256, err = s.digest(groupArgv, p, func(argv, reply []string) error {
-		args, ok := o.read(argv)
+	s.SHA256, err = s.digest(groupArgv, p, func(argv []string, reply []string) error {
+		state, ttlMs, err := p.Look()
+		if err != nil {
+			return err
+		}
+		c, ok := o.read(argv)
 		if !ok {
 			return fmt.Errorf("%q has to be refused", argv)
 		}
-		_, _, err := o.call(args, reply)
+		_, _, err = o.call(&c, answer{reply: reply, state: state, ttlMs: ttlMs}, false)
 		return err
 	})
 	return err
@@ -172,10 +235,8 @@ func tables(script precision.Script) []group {
 		return gcraTables(1)
 	case precision.GCRAV2:
 		return gcraTables(2)
-	case precision.WindowV1:
-		return windowTables(1)
 	default:
-		return windowTables(2)
+		return windowTables()
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 type Port interface {
 	// Hold makes the key hold this and nothing else.
 	Hold(Key) error
+	// Expire gives the key an expiry in so many ms, or takes it away with none.
+	Expire(ms string) error
 	// Call makes one call: the four numbers of the reply, or the error reply.
 	Call(argv []string) (reply []string, refused string, err error)
 	// Look returns the key's bytes in hex, empty without a key and for a list, and its
@@ -34,31 +36,52 @@ func (t *Test) Play(groupArgv []string, p Port) error {
 		return err
 	}
 	for i, s := range t.Steps {
-		reply, refused, err := p.Call(slices.Concat(groupArgv, s.Argv))
+		a, err := ask(p, s.Expire, slices.Concat(groupArgv, s.Argv))
 		if err != nil {
 			return err
 		}
-		state, ttlMs, err := p.Look()
-		if err != nil {
-			return err
-		}
-		word, _, _ := strings.Cut(refused, " ")
-		if word != s.Error || !slices.Equal(reply, s.Reply) || state != s.State || !s.ttlIs(ttlMs) {
-			return fmt.Errorf("test %d, step %d, %.100q: %q %q, state %s, ttl %d: %w: %q %q, state %s, ttl %q",
-				t.ID, i, s.Argv, reply, refused, state, ttlMs, ErrDiffers, s.Reply, s.Error, s.State, s.TTLMs)
+		word, _, _ := strings.Cut(a.refused, " ")
+		if word != s.Error || !slices.EqualFunc(a.reply, s.Reply, isIn) || !s.stateIs(a.state) || !s.TTLMs.has(a.ttlMs) {
+			return fmt.Errorf("test %d, step %d, %.100q: %q %q, state %s, ttl %d: %w: %q %q, state %s, ttl %s",
+				t.ID, i, s.Argv, a.reply, a.refused, a.state, a.ttlMs, ErrDiffers, s.Reply, s.Error, s.State, s.TTLMs)
 		}
 	}
 	return nil
 }
 
-// ttlIs tells whether a PTTL is in the step's range.
-func (s *Step) ttlIs(ttlMs int64) bool {
-	if s.TTLMs[0] == "" {
-		return ttlMs < 0
+// answer is what is seen of a call.
+type answer struct {
+	reply   []string
+	refused string // the error reply
+	state   string // in hex
+	ttlMs   int64
+}
+
+// ask makes one call, and looks.
+func ask(p Port, expire string, argv []string) (a answer, err error) {
+	if expire != "" {
+		if err := p.Expire(expire); err != nil {
+			return a, err
+		}
 	}
-	least, err1 := strconv.ParseInt(s.TTLMs[0], 10, 64)
-	greatest, err2 := strconv.ParseInt(s.TTLMs[1], 10, 64)
-	return err1 == nil && err2 == nil && least <= ttlMs && ttlMs <= greatest
+	if a.reply, a.refused, err = p.Call(argv); err != nil {
+		return a, err
+	}
+	a.state, a.ttlMs, err = p.Look()
+	return a, err
+}
+
+// stateIs tells whether the key's bytes, in hex, are the step's.
+func (s *Step) stateIs(state string) bool {
+	if len(state) != len(s.State) {
+		return false
+	}
+	for i := range len(state) {
+		if s.State[i] != '.' && s.State[i] != state[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // Play makes the stream's calls and compares their hash, as Test.Play does.
@@ -131,22 +154,23 @@ func (p *ServerPort) Hold(k Key) error {
 	case "none":
 		return nil
 	case "list":
-		if err := p.server.Do(ctx, "RPUSH", p.key, "a").Err(); err != nil {
-			return err
-		}
+		return p.server.Do(ctx, "RPUSH", p.key, "a").Err()
 	default:
 		text, err := hex.DecodeString(k.Hex)
 		if err != nil {
 			return err
 		}
-		if err := p.server.Do(ctx, "SET", p.key, string(text)).Err(); err != nil {
-			return err
-		}
+		return p.server.Do(ctx, "SET", p.key, string(text)).Err()
 	}
-	if k.TTLMs == "" {
-		return nil
+}
+
+// Expire sets the key's expiry, or takes it away.
+func (p *ServerPort) Expire(ms string) error {
+	ctx := context.Background()
+	if ms == noExpiry {
+		return p.server.Do(ctx, "PERSIST", p.key).Err()
 	}
-	return p.server.Do(ctx, "PEXPIRE", p.key, k.TTLMs).Err()
+	return p.server.Do(ctx, "PEXPIRE", p.key, ms).Err()
 }
 
 // Call makes one call by EVALSHA.

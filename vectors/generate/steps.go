@@ -1,10 +1,10 @@
 package generate
 
 import (
+	"encoding/binary"
 	"strconv"
 
 	"github.com/tatami-rate/tatami/emulator/native"
-	"github.com/tatami-rate/tatami/precision"
 )
 
 const (
@@ -41,11 +41,11 @@ func every(n int, cost, atNs, gapNs int64) []call {
 }
 
 // from gives the calls as cost and now_ns, their instants counted from startNs.
-func from(startNs int64, lists ...[]call) [][]string {
-	var steps [][]string
+func from(startNs int64, lists ...[]call) []request {
+	var steps []request
 	for _, list := range lists {
 		for _, c := range list {
-			steps = append(steps, []string{decimal(c.cost), decimal(startNs + c.atNs)})
+			steps = append(steps, by(decimal(c.cost), decimal(startNs+c.atNs)))
 		}
 	}
 	return steps
@@ -57,28 +57,23 @@ func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 type port func(cost, nowNs int64) native.Decision
 
 func gcraPort(version int, amount, periodNs, burst int64) port {
-	var v1 float64
-	var v2 native.TAT
+	var state native.GCRAState
+	play := native.GCRAV2
+	if version == 1 {
+		play = native.GCRAV1
+	}
 	return func(cost, nowNs int64) (d native.Decision) {
 		args := native.GCRAArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Burst: float64(burst), Cost: float64(cost)}
-		if version == 1 {
-			v1, d = native.GCRAV1(v1, args, native.CallerClock(nowNs))
-		} else {
-			v2, d = native.GCRAV2(v2, args, native.CallerClock(nowNs))
-		}
+		state, d = play(state, args, native.CallerClock(nowNs))
 		return d
 	}
 }
 
-func windowPort(version int, amount, periodNs int64, sliding bool) port {
+func windowPort(amount, periodNs int64, mode string) port {
 	var state native.WindowState
 	return func(cost, nowNs int64) (d native.Decision) {
-		args := native.WindowArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Sliding: sliding, Cost: float64(cost)}
-		play := native.WindowV2
-		if version == 1 {
-			play = native.WindowV1
-		}
-		state, d = play(state, args, native.CallerClock(nowNs))
+		args := native.WindowArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Sliding: mode == sliding, Cost: float64(cost)}
+		state, d = native.WindowV1(state, args, native.CallerClock(nowNs))
 		return d
 	}
 }
@@ -124,7 +119,16 @@ func thirty() []call {
 	return list
 }
 
+// counts is a window's state: its index, the counts of the window before it and of itself,
+// and its period.
+func counts(index int64, previous, current uint16, periodNs int64) string {
+	state := binary.BigEndian.AppendUint32(nil, uint32(index))
+	state = binary.BigEndian.AppendUint16(state, previous)
+	state = binary.BigEndian.AppendUint16(state, current)
+	return string(binary.BigEndian.AppendUint32(state, uint32(periodNs)))
+}
+
 // holdingCounts is a key with a window's state.
-func holdingCounts(index int64, previous, current uint16) Key {
-	return Key{Kind: "string", Hex: countsHex(precision.Counts{Index: uint32(index), Previous: previous, Current: current})}
+func holdingCounts(index int64, previous, current uint16, periodNs int64) held {
+	return holding(counts(index, previous, current, periodNs))
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"github.com/tatami-rate/tatami/internal/containers"
 	"github.com/tatami-rate/tatami/precision"
 	"github.com/tatami-rate/tatami/precision/internal/controls"
 	"github.com/tatami-rate/tatami/precision/internal/plots"
 	"github.com/tatami-rate/tatami/precision/servers"
+	"github.com/tatami-rate/tatami/precision/servers/containers"
 )
 
 func main() {
@@ -87,7 +87,7 @@ func run(cases int, seed uint64, folder string) error {
 	if err != nil {
 		return err
 	}
-	options := precision.Options{Seed: seed, Load: load(cases)}
+	options := precision.Options{Seed: seed, Load: load(cases), Live: 4 * time.Second}
 	total := 0
 	for _, d := range drivers {
 		total += options.Total(d)

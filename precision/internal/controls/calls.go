@@ -28,3 +28,29 @@ func straddling(c precision.Call, n int) []precision.Call {
 	}
 	return calls
 }
+
+// turns is n calls each of two limits in turn, gapNs apart.
+func turns(a, b precision.Call, n int, gapNs int64) []precision.Call {
+	var calls []precision.Call
+	for i := range int64(n) {
+		a.NowNs, b.NowNs = epochNs+2*i*gapNs, epochNs+(2*i+1)*gapNs
+		calls = append(calls, a, b)
+	}
+	return calls
+}
+
+// byServer is the same calls by the server's clock.
+func byServer(calls []precision.Call) []precision.Call {
+	for i := range calls {
+		calls[i].ServerNs, calls[i].ByServer = calls[i].NowNs, true
+	}
+	return calls
+}
+
+// foreign is a call of a caller whose clock stands at 1970, which leaves a number of a few
+// digits, and n calls by the server's clock on it.
+func foreign(c precision.Call, n int) []precision.Call {
+	calls := byServer(every(c, n+1, 1e6))
+	calls[0].NowNs, calls[0].ByServer = 0, false
+	return calls
+}

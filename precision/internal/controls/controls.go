@@ -18,6 +18,8 @@ var (
 	nearest string
 	//go:embed refill.lua
 	refill string
+	//go:embed resets.lua
+	resets string
 )
 
 // control is one fault: a text that is played in place of a script.
@@ -60,8 +62,11 @@ func (c *control) source() (string, error) {
 	return text, nil
 }
 
-// gcraTTL is the expiry that gcra_v2 sets.
-const gcraTTL = "format('%d', (ahead + -ahead % 1e6) / 1e6 + margin_ms)"
+// The expiry that gcra_v2 sets, in seconds, by a caller's clock and by the server's.
+const (
+	callerTTL = "expiry_s - now_s + 61)"
+	serverTTL = "expiry_s - now_s + 2)"
+)
 
 // list is every control. A patch of a ttl leaves the margin out, as the published
 // scripts do: the minute that a caller's clock is given would cover the fault.
@@ -88,8 +93,9 @@ func list() []control {
 			expected: []string{early, reply, state, difference},
 		}, {
 			fault: "state through tostring, 14 digits", script: precision.GCRAV2,
-			patch: []replacement{{"local tat = format('%d%09d', tat_s, tat_ns)",
-				"local tat = format('%.0f', tonumber(tostring(tat_s * 1e9 + tat_ns)))"}},
+			patch: []replacement{{"    local expiry_s, was_s = tat_s, stored_s\n",
+				"    tat = string.format('%.0f', tonumber(tostring(tat_s * 1e9 + tat_sub_ns)))\n" +
+					"    local expiry_s, was_s = tat_s, stored_s\n"}},
 			calls:    every(gcra(7000, second, 10), 10000, 70*us),
 			expected: []string{early, reply, state, difference},
 		}, {
@@ -100,14 +106,12 @@ func list() []control {
 			expected: []string{early, reply, state, difference},
 		}, {
 			fault: "ttl floored to seconds", script: precision.GCRAV2,
-			patch: []replacement{{gcraTTL,
-				"format('%d', math.max((ahead - ahead % 1e9) / 1e9 * 1000, 1))"}},
-			calls:    every(gcra(3, second, 1), 1000, 10*ms),
+			patch:    []replacement{{callerTTL, "math.max(math.floor(ahead / 1e9), 1))"}},
+			calls:    every(gcra(3, 5*second, 1), 1000, 10*ms),
 			expected: []string{early, ttl, difference},
 		}, {
 			fault: "ttl forgets the cost", script: precision.GCRAV2,
-			patch: []replacement{{gcraTTL,
-				"format('%d', math.ceil((ahead - cost * interval) / 1e6) + 1)"}},
+			patch:    []replacement{{callerTTL, "math.floor((ahead - cost * interval) / 1e9) + 1)"}},
 			calls:    every(gcra(1, 10*second, 1), 1000, 100*ms),
 			expected: []string{early, ttl, difference},
 		}, {
@@ -120,23 +124,23 @@ func list() []control {
 			calls:    every(gcra(5, second, 10), 500, 20*ms),
 			expected: []string{late, reply, state, difference},
 		}, {
-			fault: "% for fmod in the window's index", script: precision.WindowV2,
+			fault: "% for fmod in the window's index", script: precision.WindowV1,
 			patch: []replacement{
-				{"local e = fmod(seconds, w)", "local e = seconds % w"},
-				{"fmod(seconds, w * 2^32)", "seconds % (w * 2^32)"},
+				{"local began_ns = fmod(seconds_ns, w)", "local began_ns = seconds_ns % w"},
+				{"fmod(cycle_ns, w * 2^32)", "cycle_ns % (w * 2^32)"},
 			},
 			calls:    every(window(5, 7919, false), 10000, 500),
 			expected: []string{early, late, reply, state, difference},
 		}, {
-			fault: "window's test with rounded products", script: precision.WindowV2,
+			fault: "window's test with rounded products", script: precision.WindowV1,
 			patch: []replacement{{"carried = previous * left / w + 0.5", "carried = previous * left / w"},
 				{"carried = carried - carried % 1", "carried = math.ceil(carried)"},
 				{"  if left > carried * ((w - spare) / previous) + (part - part % previous) / previous then\n" +
 					"    carried = carried + 1\n  end\n", ""}},
-			calls:    precision.NewFading(precision.WindowV2, 65535, 2_345_678_901_234_567, 500).Calls,
+			calls:    precision.NewFading(precision.WindowV1, 65535, 2_345_678_901_234_567, 500).Calls,
 			expected: []string{early, reply, difference},
 		}, {
-			fault: "refused calls are charged", script: precision.WindowV2,
+			fault: "refused calls are charged", script: precision.WindowV1,
 			patch: []replacement{
 				{"  status, retry = 0, gap + left\n", "  status, retry, current = 0, gap + left, math.min(current + cost, 65535)\n"},
 				{"if status == 1 and cost > 0 then", "if status >= 0 and cost > 0 then"},
@@ -145,14 +149,38 @@ func list() []control {
 			expected: []string{late, reply, state, difference},
 		}, {
 			fault: "retry rounded down to ms", script: precision.GCRAV2,
-			patch: []replacement{{"  status, retry = -1, -1\n",
-				"  status, retry = -1, -1\nelse\n  retry = retry - retry % 1e6\n"}},
+			patch:    []replacement{{"else\n  status = 0\n", "else\n  status, retry = 0, retry - retry % 1e6\n"}},
 			calls:    every(gcra(7, second, 7), 1000, 10*ms),
 			expected: []string{reply, difference},
 		}, {
-			fault: "a clock behind resets the window (window_v1)", script: precision.WindowV2, text: lua.WindowV1,
+			fault: "a clock behind resets the window", script: precision.WindowV1, text: resets,
 			calls:    straddling(window(10, second, false), 500),
 			expected: []string{early, reply, state, difference},
+		}, {
+			fault: "a window's key without its period", script: precision.WindowV1,
+			patch:    []replacement{{"if ((w3 * 256 + w2) * 256 + w1) * 256 + w0 ~= w % 2^32 then", "if false then"}},
+			calls:    turns(window(100, second, false), window(5, 60*second, false), 500, 0),
+			expected: []string{reply, state, difference},
+		}, {
+			fault: "a window's key without its period, rolling deploy", script: precision.WindowV1,
+			patch:    []replacement{{"if ((w3 * 256 + w2) * 256 + w1) * 256 + w0 ~= w % 2^32 then", "if false then"}},
+			calls:    turns(window(100, 60*second, false), window(200, 120*second, false), 6000, 50*ms),
+			expected: []string{reply, state, difference},
+		}, {
+			fault: "expiry kept at every write", script: precision.GCRAV2,
+			patch:    []replacement{{"if expiry_s == was_s and time then", "if was_s and time then"}},
+			calls:    byServer(every(gcra(1, second, 5), 1000, 100*ms)),
+			expected: []string{early, reply, ttl, difference},
+		}, {
+			fault: "expiry without the 2 s", script: precision.GCRAV2,
+			patch:    []replacement{{serverTTL, "expiry_s - now_s)"}},
+			calls:    byServer(every(gcra(2, 3*second, 1), 1000, 100*ms)),
+			expected: []string{early, reply, ttl, difference},
+		}, {
+			fault: "a foreign number is taken for a TAT", script: precision.GCRAV2,
+			patch:    []replacement{{"    shortest = 19\n", "    shortest = 1\n"}},
+			calls:    foreign(gcra(10, second, 10), 100),
+			expected: []string{reply, state, ttl, difference},
 		},
 	}
 }

@@ -12,6 +12,6 @@ local wait = tat - interval * burst - now
 if wait > 0 then
   return {0, math.floor((interval * burst - (base - now)) / interval), wait, base - now}
 end
-local ttl = math.ceil((tat - now) / 1e6) + 60000
-redis.call('SET', KEYS[1], string.format('%d', tat), 'PX', string.format('%d', ttl))
+local ttl_s = math.floor(tat / 1e9) - math.floor(now / 1e9) + 61
+redis.call('SET', KEYS[1], string.format('%d', tat), 'EX', string.format('%d', ttl_s))
 return {1, math.floor((interval * burst - (tat - now)) / interval), 0, tat - now}

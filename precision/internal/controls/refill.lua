@@ -14,6 +14,6 @@ if tokens >= cost then
   status, retry, tokens = 1, 0, tokens - cost
 end
 local reset = (burst - tokens) * interval
-redis.call('SET', KEYS[1], string.format('%d', now + reset),
-  'PX', string.format('%d', math.ceil(reset / 1e6) + 60000))
+local ttl_s = math.floor((now + reset) / 1e9) - math.floor(now / 1e9) + 61
+redis.call('SET', KEYS[1], string.format('%d', now + reset), 'EX', string.format('%d', ttl_s))
 return {status, tokens, retry, reset}

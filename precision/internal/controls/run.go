@@ -113,27 +113,32 @@ func (c *control) run(text string) (Result, error) {
 // that a key is gone when its ttl has passed, and follows it with exact limiters: one
 // that decides for itself, and one that is fed with the control's admissions.
 func (r *Result) measure(asset *precision.Asset, c *control) error {
-	var own, fed limiter
+	own, fed := precision.NewFed(c.script, 1), precision.NewFed(c.script, 1)
 	outcome := make([]precision.Outcome, 1)
 	for i, call := range c.calls {
-		asset.SetTimeNs(call.NowNs)
+		if call.ServerNs == 0 {
+			asset.SetTimeNs(call.NowNs)
+		}
 		if err := asset.Play(c.script, "measured", c.calls[i:i+1], outcome); err != nil {
 			return err
 		}
 		o := &outcome[0]
-		if o.Err != "" {
+		if o.Err != "" && !fed.Foreign(&call) {
 			return fmt.Errorf("call %d, %+v: %s", i, call, o.Err)
 		}
 		r.Calls++
-		if own.ask(c.script, call).Status == 1 {
-			own.admit(c.script, call)
+		if !own.Foreign(&call) && own.Ask(&call).Status == 1 {
+			own.Admit(&call)
 			r.Right += call.Cost
 		}
-		exact := fed.ask(c.script, call)
+		var exact precision.Verdict // refused for good where the key is not the call's
+		if !fed.Foreign(&call) {
+			exact = fed.Ask(&call)
+		}
 		if o.Status == 1 {
-			fed.admit(c.script, call)
+			fed.Admit(&call)
 			r.Admitted += call.Cost
-			r.TTLShortMs = max(r.TTLShortMs, precision.TTLMs(o.ResetAfterNs, 0)-o.TTLMs)
+			r.TTLShortMs = max(r.TTLShortMs, (o.ResetAfterNs+1e6-1)/1e6-o.TTLMs)
 		}
 		switch {
 		case o.Status == 1 && exact.Status == 0:
@@ -145,36 +150,6 @@ func (r *Result) measure(asset *precision.Asset, c *control) error {
 		}
 	}
 	return nil
-}
-
-// limiter is an exact limiter that is told which calls were admitted.
-type limiter struct {
-	tat    int64
-	counts precision.Counts
-}
-
-// ask returns the exact verdict on a call, which it does not admit yet.
-func (l *limiter) ask(script precision.Script, c precision.Call) precision.Verdict {
-	if script == precision.GCRAV2 {
-		v, _ := precision.NewGCRA(c.Amount, c.PeriodNs, c.Burst, 1).Call(l.tat, c.Cost, c.NowNs)
-		return v
-	}
-	v, _ := monotone(c).Call(l.counts, c.Cost, c.NowNs)
-	return v
-}
-
-func (l *limiter) admit(script precision.Script, c precision.Call) {
-	if script == precision.GCRAV2 {
-		l.tat = max(l.tat, c.NowNs) + c.Cost*precision.NewGCRA(c.Amount, c.PeriodNs, c.Burst, 1).Interval
-		return
-	}
-	l.counts, _, _ = monotone(c).At(l.counts, c.NowNs)
-	l.counts.Current += uint16(c.Cost)
-}
-
-// monotone is window_v2's limiter.
-func monotone(c precision.Call) precision.Window {
-	return precision.Window{Amount: c.Amount, PeriodNs: c.PeriodNs, Sliding: c.Sliding, Monotone: true}
 }
 
 // WriteTable writes the results as a table, and under it what is missing.

@@ -10,27 +10,39 @@ import (
 	"github.com/tatami-rate/tatami/vectors/generate"
 )
 
+// unseen is in place of a flag for a control that only a clock which can be set rejects: a
+// player of vectors may take as long between call and look as the key is short of.
+const unseen = ""
+
 // flagOf is the flag of the vectors that names a control's fault.
 var flagOf = map[string]string{
-	"TAT rounded to nearest, interval 1100 ns":     "NearestRounding",
-	"TAT rounded to nearest, interval 100 ns":      "NearestRounding",
-	"state through tostring, 14 digits":            "Digits14",
-	"interval floored":                             "FlooredInterval",
-	"ttl floored to seconds":                       "ShortTTL",
-	"ttl forgets the cost":                         "TTLWithoutCost",
-	"burst off by one":                             "BurstOffByOne",
-	"refill floored on each call":                  "LostRefill",
-	"% for fmod in the window's index":             "InexactModulo",
-	"window's test with rounded products":          "RoundedProducts",
-	"refused calls are charged":                    "ChargedRefusal",
-	"retry rounded down to ms":                     "CoarseRetry",
-	"a clock behind resets the window (window_v1)": "ClockBackwards",
+	"TAT rounded to nearest, interval 1100 ns":          "NearestRounding",
+	"TAT rounded to nearest, interval 100 ns":           "NearestRounding",
+	"state through tostring, 14 digits":                 "Digits14",
+	"interval floored":                                  "FlooredInterval",
+	"ttl floored to seconds":                            "ShortTTL",
+	"ttl forgets the cost":                              "TTLWithoutCost",
+	"burst off by one":                                  "BurstOffByOne",
+	"refill floored on each call":                       "LostRefill",
+	"% for fmod in the window's index":                  "InexactModulo",
+	"window's test with rounded products":               "RoundedProducts",
+	"refused calls are charged":                         "ChargedRefusal",
+	"retry rounded down to ms":                          "CoarseRetry",
+	"a clock behind resets the window":                  "ClockBackwards",
+	"a window's key without its period":                 "OtherPeriod",
+	"a window's key without its period, rolling deploy": "OtherPeriod",
+	"expiry kept at every write":                        "KeptExpiry",
+	"expiry without the 2 s":                            unseen,
+	"a foreign number is taken for a TAT":               "ForeignNumber",
 }
 
 // Every control fails a vector whose flag names its fault.
 func TestVectorsRejectEveryControl(t *testing.T) {
 	controls := list()
 	for _, c := range controls {
+		if flag, ok := flagOf[c.fault]; ok && flag == unseen {
+			continue
+		}
 		t.Run(c.fault, func(t *testing.T) {
 			flag, ok := flagOf[c.fault]
 			if !ok {

@@ -86,13 +86,14 @@ func TestMutate(t *testing.T) {
 	want := []string{
 		"local a = b % 2", "local a = -b + 2", "local a = -b - 2", "local a = -b * 2", "local a = -b / 2",
 		"local a = -b % (2 + 1)", "local a = -b % (2 - 1)",
-		"if  c and a - d * 3 < e then", "if not c or a - d * 3 < e then",
+		"if not (not c and a - d * 3 < e) then", "if  c and a - d * 3 < e then", "if not c or a - d * 3 < e then",
 		"if not c and a + d * 3 < e then", "if not c and a * d * 3 < e then", "if not c and a / d * 3 < e then",
 		"if not c and a % d * 3 < e then", "if not c and a < e then",
 		"if not c and a - d + 3 < e then", "if not c and a - d - 3 < e then", "if not c and a - d / 3 < e then",
 		"if not c and a - d % 3 < e then", "if not c and a - d * (3 + 1) < e then", "if not c and a - d * (3 - 1) < e then",
 		"if not c and a - d * 3 <= e then", "if not c and a - d * 3 > e then",
 		"a = math.floor(f) == true", "a = (f) == true", "a = math.ceil(f) ~= true", "a = math.ceil(f) == false",
+		"do end",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)

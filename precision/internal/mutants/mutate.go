@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,13 +29,15 @@ var swaps = map[string][]string{
 
 // patternSwaps are what stands in for a part of a pattern or a format.
 var patternSwaps = []struct{ part, to string }{
-	{"^", ""}, {"$", ""}, {"[1-9]", "%d"}, {"%d*", "%d+"}, {"%d+", "%d*"}, {"%D", "%d"}, {"%09d", "%d"}, {"PX", "EX"},
+	{"^", ""}, {"$", ""}, {"[1-9]", "%d"}, {"%d*", "%d+"}, {"%d+", "%d*"}, {"%D", "%d"}, {"%09d", "%d"}, {"%.0f", "%d"},
+	{"'EX'", "'PX'"}, {"'KEEPTTL'", "'XX'"}, // XX leaves a key that is there without expiry
 }
 
 // mutate returns every mutant of an asset: each operator and name of swaps replaced,
 // each number one up and one down, each minus of a sign dropped, each term after a
-// + or - dropped, which is how the assets round, each floor and ceil dropped, and each
-// part of a pattern, a format or the unit of the expiry replaced.
+// + or - dropped, which is how the assets round, each floor and ceil dropped, each part of
+// a pattern, a format or the option of the expiry replaced, each condition negated, and
+// each assignment and return of a name dropped.
 func mutate(asset, script string) ([]mutant, error) {
 	all, err := tokens(script)
 	if err != nil {
@@ -43,12 +46,16 @@ func mutate(asset, script string) ([]mutant, error) {
 	m := mutations{asset: asset, script: script, seen: map[[2]string]int{}}
 	for i, t := range all {
 		sign := t.text == "-" && (i == 0 || !all[i-1].endsOperand())
+		if t.text == "if" || t.text == "elseif" {
+			then := i + slices.IndexFunc(all[i:], func(t token) bool { return t.text == "then" })
+			m.add(all[i+1].from, all[then-1].to, "not ("+script[all[i+1].from:all[then-1].to]+")")
+		}
 		switch {
 		case t.kind == numeral:
 			m.add(t.from, t.to, "("+t.text+" + 1)")
 			m.add(t.from, t.to, "("+t.text+" - 1)")
 		case t.kind == quoted:
-			if !strings.Contains(t.text, "%") && t.text != "'PX'" {
+			if !strings.Contains(t.text, "%") && t.text != "'EX'" && t.text != "'KEEPTTL'" {
 				continue // a command or an error's text, which the trials compare as it is
 			}
 			for _, s := range patternSwaps {
@@ -77,8 +84,15 @@ func mutate(asset, script string) ([]mutant, error) {
 			}
 		}
 	}
+	for _, at := range statements.FindAllStringSubmatchIndex(script, -1) {
+		m.add(at[2], at[3], "do end")
+	}
 	return m.mutants, nil
 }
+
+// statements are lines inside a block that are nothing but an assignment or the return of
+// a name: a script without one of them is a script too.
+var statements = regexp.MustCompile(`(?m)^ +([a-z_0-9]+(?:, [a-z_0-9]+)* = .*[^,\n]|return [a-z]+(?: -- .*)?)$`)
 
 // termEnd is the index of the last token of the term that starts with token at.
 func termEnd(all []token, at int) int {

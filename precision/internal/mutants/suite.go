@@ -57,9 +57,11 @@ func opening(t *precision.Trace, n int) *precision.Trace {
 // that passes it all. Cheap parts come first.
 func (s *suite) fall(text string) (part, how string, err error) {
 	r := emulator.New()
-	sha, err := r.ScriptLoad(context.Background(), text).Result()
-	if err != nil {
-		return "", "", fmt.Errorf("%s: %w", s.script, err)
+	shas := map[string]string{}
+	for _, server := range servers {
+		if shas[server], err = r.ScriptLoad(context.Background(), server+text).Result(); err != nil {
+			return "", "", fmt.Errorf("%s: %w", s.script, err)
+		}
 	}
 	for _, list := range []struct {
 		part   string
@@ -67,7 +69,7 @@ func (s *suite) fall(text string) (part, how string, err error) {
 	}{{"arguments", s.trials}, {"edges", s.edges}} {
 		for i := range list.trials {
 			c := &list.trials[i]
-			if got := c.run(r, sha); got != c.want {
+			if got := c.run(r, shas); got != c.want {
 				return list.part, fmt.Sprintf("%.60q on %.40q: %.200s, want %.200s", c.args, c.held, got, c.want), nil
 			}
 		}

@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/emulator/hostile"
 	"github.com/tatami-rate/tatami/emulator/native"
-	"github.com/tatami-rate/tatami/internal/number"
 	"github.com/tatami-rate/tatami/precision"
 )
 
@@ -26,6 +25,7 @@ type trial struct {
 	list     bool // it holds a list instead
 	endless  bool // it has no expiry
 	readOnly bool
+	server   string // what stands before the script, to run it as on another server
 	keys     []string
 	args     []string
 	want     string
@@ -37,8 +37,37 @@ const (
 	nowText   = "1735689600000000000"
 )
 
-// run makes the call and returns all that can be seen of it.
-func (c *trial) run(r *emulator.Redis, sha string) string {
+// narrowLong stands before a script that runs as on a server whose C long has 32 bits, i386:
+// there string.format makes -2^31 of all that does not fit.
+const narrowLong = `local string = setmetatable({format = function(form, ...)
+  local values, at = {...}, 0
+  for i = 1, #values do
+    local _, last, conversion = string.find(form, '%%[0-9.]*(%a)', at + 1)
+    at = last
+    if conversion == 'd' and not (values[i] > -2^31 - 1 and values[i] < 2^31) then
+      values[i] = -2^31
+    end
+  end
+  return string.format(form, unpack(values))
+end}, {__index = string})
+`
+
+// noTime stands before a script that runs as for a user who may not ask for the time.
+const noTime = `local redis = setmetatable({pcall = function(name, ...)
+  if name == 'TIME' then
+    return {err = 'NOPERM no permission to run time'}
+  end
+  return redis.pcall(name, ...)
+end}, {__index = redis})
+`
+
+// servers are what a trial's server may be.
+var servers = []string{"", narrowLong, noTime}
+
+// run makes the call and returns all that can be seen of it. shas are those of the script
+// by server.
+func (c *trial) run(r *emulator.Redis, shas map[string]string) string {
+	sha := shas[c.server]
 	ctx := context.Background()
 	r.SetTime(time.UnixMicro(c.unixUs))
 	switch {
@@ -89,7 +118,7 @@ func (c *trial) native(script precision.Script) (answer, held string, ttlMs int6
 		ttlMs = -1
 	}
 	third := "burst"
-	if script == precision.WindowV1 || script == precision.WindowV2 {
+	if script.IsWindow() {
 		third = "mode"
 	}
 	if len(c.keys) != 1 || len(c.args) > 5 {
@@ -100,92 +129,45 @@ func (c *trial) native(script precision.Script) (answer, held string, ttlMs int6
 	}
 	after, d := c.decide(script)
 	switch {
+	case c.server == noTime && len(c.args) == 4:
+		return "error NOPERM no permission to run time", held, ttlMs
 	case d.Err != "":
 		return "error " + d.Err, held, ttlMs
 	case d.Written && c.readOnly:
 		return "error ERR Write commands are not allowed from read-only scripts.", held, ttlMs
 	case d.Written:
-		held, ttlMs = after, d.TTLMs
+		held = after
+		if d.TTLS > 0 {
+			ttlMs = d.TTLS * 1000
+		} else if c.missing {
+			ttlMs = -1
+		}
 	}
 	return fmt.Sprintf("%q", fmt.Sprint([]int64{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs})), held, ttlMs
 }
 
 // decide asks the native port; after is the state as text.
 func (c *trial) decide(script precision.Script) (after string, d native.Decision) {
-	argument := func(i int) string {
-		if i < len(c.args) {
-			return c.args[i]
-		}
-		return ""
-	}
-	value := func(i int) float64 {
-		if x, ok := number.ToNumber(argument(i)); ok {
-			return x
-		}
-		return math.NaN()
-	}
-	now := native.ServerClock(c.unixUs)
-	if argument(4) != "" {
-		now = native.ParseClock(argument(4))
-	}
-	gcra := native.GCRAArgs{Amount: value(0), PeriodNs: value(1), Burst: value(2), Cost: value(3)}
-	mode := argument(2)
-	window := native.WindowArgs{Amount: value(0), PeriodNs: value(1), Cost: value(3),
-		Sliding: mode == "sliding", BadMode: mode != "sliding" && mode != "fixed"}
-	switch script {
-	case precision.GCRAV1:
-		tat := 0.0
-		if !c.missing {
-			tat = native.ParseTAT(c.held)
-		}
-		tat, d = native.GCRAV1(tat, gcra, now)
-		return number.FormatInt(tat), d
-	case precision.GCRAV2:
-		tat := native.TAT{}
-		if !c.missing {
-			tat = native.ParseTATV2(c.held)
-		}
-		tat, d = native.GCRAV2(tat, gcra, now)
-		return strconv.FormatUint(uint64(tat.S)*1e9+uint64(tat.Ns), 10), d
-	}
-	state, call := native.WindowState{}, native.WindowV1
-	if !c.missing {
-		state = native.ParseWindow(c.held)
-	}
-	if script == precision.WindowV2 {
-		call = native.WindowV2
-	}
-	state, d = call(state, window, now)
-	bytes := state.Bytes()
-	return string(bytes[:]), d
+	key, d, _ := native.Call(string(script), native.Key{Exists: !c.missing, Text: c.held}, c.args, native.ServerClock(c.unixUs))
+	return key.Text, d
 }
 
-// hostile are texts for every argument, states for every key.
-var hostile = []string{"", " ", "nan", "inf", "-inf", "1e400", "1_000", "1.5", "0.5", "-1", "-9007199254740992",
-	"18446744073709551616", "99999999999999999999", "0x", "1e-3", "x", "1e3", "0x10", "010", " 10 ", "-0", "0", "1", "2",
-	"3", "59", "60", "61", "299", "300", "301", "65534", "65535", "65536", "65537", "4503599627370495", "4503599627370496",
-	"4503599627370497", "9007199254740992", "9007199254740993", "4611686018427387903", "4611686018427387904", "fixed",
-	"sliding", "0000000000000000001", "00000000000000000001", "999999999", "1000000000", "1000000001", "9999999999", "1a", "a1"}
-
-var heldTexts = map[bool][]string{
-	false: {"", "hello", "nan", "-1", "1e18", "1.5", "00", "01", "0", "0x10", " 5 ", "5 ", "17\n", "5\x00", "1", "255", "256",
-		"257", "999999999", "1000000000", "1000000001", "99999999999999999", "100000000000000000", "999999999999999999", "1735689600000000000", "1735689600000000001", "1735689611999999999",
-		"1735689612000000000", "1735689612000000001", "1735689612000000256", "2305843009213693951", "2305843009213693952",
-		"2305843009213693953", "9223372036854775807", "9999999999999999999", "10000000000000000000", "12345678901234567890", "0735689600000000000",
-		"173568960000000000x"},
-	true: {"", "hello", "1234567", "123456789", "\x00\x00\x00\x00\x00\x00\x00\x00", "\x01\xb9\x6c\xc0\x00\x05\x00\x07",
-		"\x01\xb9\x6c\xbf\x00\x05\x01\x2c", "\x01\xb9\x6c\xbf\xff\xff\xff\xff", "\x01\xb9\x6c\xc1\x00\x05\x00\x07",
-		"\x01\xb9\x6c\xc2\x00\x05\x00\x07", "\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\xb9\x6c\xc0\x00\x00\x01\x2c"},
+// ordinary are the arguments of a call that fits, of 300 units a minute, and what its key
+// holds.
+func ordinary(isWindow bool) (args []string, held string) {
+	if isWindow {
+		return []string{"300", "60000000000", "sliding", "1", nowText}, windowText(serverUs/60_000_000, 5, 7, 60e9)
+	}
+	return []string{"300", "60000000000", "60", "1", nowText}, nowText
 }
+
+// costs are around what the ordinary call's key, burst and amount have left.
+var costs = []string{"0", "1", "2", "5", "59", "60", "61", "62", "299", "300", "301", "4503599627370496"}
 
 // trials are calls that differ from an ordinary one in a part: an argument, the key's
 // state, the count of arguments or keys, the clock, the permission to write.
 func trials(script precision.Script, isWindow bool) []trial {
-	good := []string{"300", "60000000000", "60", "1", nowText}
-	held := "1735689600000000000"
-	if isWindow {
-		good[2], held = "sliding", "\x01\xb9\x6c\xc0\x00\x05\x00\x07"
-	}
+	good, held := ordinary(isWindow)
 	var all []trial
 	add := func(c trial) {
 		if c.unixUs == 0 {
@@ -203,8 +185,8 @@ func trials(script precision.Script, isWindow bool) []trial {
 		return args
 	}
 	for slot := range good {
-		for _, value := range append(hostile, strings.Repeat("9", 10000)) {
-			add(trial{held: held, args: with(slot, value)})
+		for _, a := range hostile.Arguments {
+			add(trial{held: held, args: with(slot, a.Text)})
 		}
 	}
 	for n := range len(good) + 1 {
@@ -215,29 +197,118 @@ func trials(script precision.Script, isWindow bool) []trial {
 	add(trial{held: held, args: good, keys: []string{}})
 	add(trial{held: held, args: good, keys: []string{"k", "k2"}})
 	add(trial{held: held, args: good, keys: []string{"k", "k2", "k3"}})
-	for _, cost := range []string{"0", "1", "2", "5", "59", "60", "61", "62", "299", "300", "301", "4503599627370496"} {
+	for _, cost := range costs {
 		args := with(3, cost)
-		for _, text := range heldTexts[isWindow] {
-			add(trial{held: text, args: args})
+		for _, s := range append([]hostile.State{{Text: " 5 7"}}, hostile.States...) {
+			add(trial{held: s.Text, args: args})
+			add(trial{held: s.Text, args: args[:4]})
 		}
 		add(trial{missing: true, args: args})
 		add(trial{missing: true, args: args, readOnly: true})
 		add(trial{held: held, args: args, readOnly: true})
 		add(trial{held: held, args: args, endless: true})
+		add(trial{held: held, args: args[:4], endless: true})
 		add(trial{list: true, args: args})
-		for _, us := range []int64{1, 999, 1000, 123_456, 999_999} {
-			add(trial{unixUs: serverUs + us, missing: true, args: args[:4]})
-			add(trial{unixUs: serverUs + us, held: held, args: args[:4]})
-		}
 		if isWindow {
 			fixed := slices.Clone(args)
 			fixed[2] = "fixed"
-			for _, text := range heldTexts[isWindow] {
-				add(trial{held: text, args: fixed})
+			for _, s := range hostile.States {
+				add(trial{held: s.Text, args: fixed})
+			}
+		}
+		for _, us := range []int64{0, 1, 999, 1000, 123_456, 999_999} {
+			add(trial{unixUs: serverUs + us, missing: true, args: args[:4]})
+			if isWindow {
+				windowsByServer(serverUs+us, args[:4], add)
+			} else {
+				gcraByServer(serverUs+us, args[:4], add)
+			}
+		}
+	}
+	add(trial{server: noTime, held: held, args: good})
+	add(trial{server: noTime, held: held, args: good[:4]})
+	after2038(script, good, held, add)
+	if isWindow {
+		add(trial{missing: true, args: []string{"300", "4294967295", "sliding", "1", nowText}}) // four bytes of 255
+		// the end is 9007200 s and 1 ns after the second of the clock, which no double is
+		add(trial{missing: true, unixUs: 1796936214927681, args: []string{"1", "4503599536159601", "fixed", "1"}})
+	} else {
+		// servers whose clock is not set, and TATs too short for one that is
+		for _, us := range []int64{0, 1, 999_999, 1_000_000, 999_999_998_999_999, 999_999_999_000_000, 999_999_999_999_999,
+			1_000_000_000_000_000, 1_000_000_000_999_999, 1_000_000_001_000_000} {
+			add(trial{unixUs: us, missing: true, args: good[:4]})
+			for _, text := range []string{"0", "5", "999999999", "1000000000", "100000000000000000", "999999998999999999",
+				"999999999999999999", "1000000000000000000", "1000000000000000001",
+				"999999999999999999 5 999999999999999999", "999999999999999999 5 1000000000000000000",
+				"1000000000000000000 5 1000000000000000000", "1000000000000000000 5 999999999999999999", "0 5 7"} {
+				add(trial{unixUs: us, held: text, args: good[:4]})
 			}
 		}
 	}
 	return all
+}
+
+// gcraByServer are calls by the server's clock on TATs around it, so that the new one, or
+// last, lies in the same second or in another.
+func gcraByServer(unixUs int64, args []string, add func(trial)) {
+	cost, _ := strconv.ParseInt(args[3], 10, 64)
+	spent := min(cost, 61) * 200_000_000 // by 300 a minute
+	steps := []int64{0, 1, 255, 256, 799_999_999, 800_000_000, 999_999_744, 999_999_745, 999_999_999, 1e9, 11_999_999_999, 12e9}
+	for _, step := range steps {
+		tat := unixUs*1000 + step
+		for _, tat := range []int64{tat, tat - 2e9} {
+			add(trial{unixUs: unixUs, held: strconv.FormatInt(tat, 10), args: args})
+		}
+		for _, last := range append([]int64{spent - 1, spent, spent + 1}, steps...) {
+			add(trial{unixUs: unixUs, held: fmt.Sprintf("%d 123456789 %d", tat, tat+last), args: args})
+		}
+	}
+}
+
+// windowsByServer are calls by the server's clock on windows around it.
+func windowsByServer(unixUs int64, args []string, add func(trial)) {
+	index := unixUs / 60_000_000
+	for _, apart := range []int64{0, 1, 2, -1, -2} {
+		for _, us := range []int64{0, 30_000_000, 59_000_000, 59_999_999} {
+			for _, counts := range [][2]uint16{{5, 7}, {0, 1}, {300, 0}} {
+				add(trial{unixUs: unixUs + us, held: windowText(index-apart, counts[0], counts[1], 60e9), args: args})
+			}
+		}
+	}
+}
+
+// windowText is a window's state.
+func windowText(index int64, previous, current uint16, periodNs int64) string {
+	held := binary.BigEndian.AppendUint32(nil, uint32(index))
+	held = binary.BigEndian.AppendUint16(held, previous)
+	held = binary.BigEndian.AppendUint16(held, current)
+	return string(binary.BigEndian.AppendUint32(held, uint32(periodNs)))
+}
+
+// after2038 are calls on a server whose long has 32 bits, with clocks and TATs on both
+// sides of the seconds that it holds.
+func after2038(script precision.Script, args []string, held string, add func(trial)) {
+	if script.IsWindow() {
+		add(trial{server: narrowLong, held: held, args: args})
+		add(trial{server: narrowLong, missing: true, args: []string{"1", "4503599627370496", "fixed", "1", nowText}})
+		return
+	}
+	for _, s := range []int64{0, 1, 1<<30 - 1, 1 << 30, 1<<31 - 2, 1<<31 - 1, 1 << 31, 1<<31 + 1, 2305843009, 1<<32 - 1, 1 << 32, 9218868436} {
+		for _, cost := range []string{"1", "5", "10"} {
+			for _, subNs := range []string{"000000000", "000000256", "999999744"} {
+				now := strconv.FormatInt(s, 10) + subNs
+				args := []string{args[0], args[1], args[2], cost, now}
+				add(trial{server: narrowLong, missing: true, args: args})
+				add(trial{server: narrowLong, missing: true, unixUs: s*1e6 + 1, args: args[:4]})
+				if s > 0 {
+					add(trial{server: narrowLong, held: now, args: args})
+				}
+				if s >= 1e9 {
+					add(trial{server: narrowLong, held: now, unixUs: s * 1e6, args: args[:4]})
+				}
+			}
+		}
+	}
 }
 
 // edgeClocks and edgeTATs are instants at which doubles, digits or a script's domain
@@ -246,8 +317,8 @@ var (
 	edgeClocks = []string{"0", "1", "255", "256", "257", "999999999", "1000000000", "9007199254740991", "9007199254740992",
 		"9007199254740993", "1152921504606846975", "1152921504606846976", "1152921504606847233", "1780000000123456789",
 		"2301339409586323455", "2301339409586323456", "2301339409586323457", "2305843009213693951", "2305843009213693952",
-		"2305843009213693953", "4611686018427387647", "4611686018427387903", "4611686018427387904", "9218868435999999999",
-		"9218868436000000000", "9218868437227405311", "9218868437227405312", "9223372035854775807", "9223372036854775806",
+		"2305843009213693953", "4611686018427387647", "4611686018427387903", "4611686018427387904", "9218868436999999999",
+		"9218868437000000000", "9218868437227405311", "9218868437227405312", "9223372035854775807", "9223372036854775806",
 		"9223372036854775807", "9223372036854775808", "9999999999999999999"}
 	edgeTATs = append([]string{"1780000000123456788", "1780000000123457789", "1780000001123456789", "1784503599750827285",
 		"1789007199378197780", "1789007199378197781", "1789007199378197782", "1789007199378197783", "2301339409586323200", "2305843009213693697",
@@ -265,11 +336,6 @@ func edges(script precision.Script, isWindow bool) []trial {
 		c.unixUs, c.keys = serverUs, []string{"k"}
 		c.expect(script)
 		all = append(all, c)
-	}
-	if !isWindow {
-		// gcra_v1 is then 9100000003000064 ns ahead, above 2^53 and 64 past a whole ms:
-		// the 255 below the grid, taken off, would cost the ttl a ms
-		add(trial{missing: true, args: []string{"1", "1", "4503599627370496", "35546875011718", "255"}})
 	}
 	for _, limit := range edgeLimits {
 		for _, now := range edgeClocks {
@@ -307,15 +373,13 @@ func windowEdges(limit [3]string, now string, add func(trial)) {
 			if nowNs >= 1<<62 {
 				continue // refused before the key is read
 			}
+			for _, bit := range []uint64{0, 7, 8, 15, 16, 23, 24, 31} { // of another period
+				add(trial{held: windowText(int64(nowNs/periodNs), 1, 1, int64(periodNs^1<<bit)), args: args})
+			}
 			for _, apart := range []uint64{0, 1, 2, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 61, 1<<32 - 60, 1<<32 - 2, 1<<32 - 1} {
 				for _, counts := range allCounts {
-					index := nowNs/periodNs - apart
-					held := make([]byte, 0, 8)
-					for shift := 24; shift >= 0; shift -= 8 {
-						held = append(held, byte(index>>shift))
-					}
-					held = append(held, byte(counts[0]>>8), byte(counts[0]), byte(counts[1]>>8), byte(counts[1]))
-					add(trial{held: string(held), args: args})
+					held := windowText(int64(nowNs/periodNs-apart), uint16(counts[0]), uint16(counts[1]), int64(periodNs))
+					add(trial{held: held, args: args})
 					if mode == "fixed" {
 						break // the counts are rolled the same way
 					}

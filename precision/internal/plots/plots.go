@@ -127,9 +127,9 @@ func streams(uint64) (Plot, error) {
 		burst   int64
 		color   color.Color
 	}{
-		{"fixed window", precision.WindowV2, false, 0, orange},
+		{"fixed window", precision.WindowV1, false, 0, orange},
 		{"GCRA of burst 10", precision.GCRAV2, false, 10, blue},
-		{"sliding window", precision.WindowV2, true, 0, green},
+		{"sliding window", precision.WindowV1, true, 0, green},
 		{"GCRA of burst 1", precision.GCRAV2, false, 1, pink},
 	} {
 		var points plotter.XYs
@@ -162,10 +162,8 @@ func skews(seed uint64) (Plot, error) {
 	}
 	rows := skew.Measure(seed, spans)
 
-	bounded := newFigure("10 a second: gcra, window_v2", "slowest to fastest clock, s", "admitted in any second: dots; bound: lines")
+	bounded := newFigure("10 a second, clocks that disagree", "slowest to fastest clock, s", "admitted in any second: dots; bound: lines")
 	bounded.yAxis(0, 90, 0, 10, 20, 30, 40, 50, 60, 70, 80, 90)
-	resets := newFigure("10 a second: window_v1", "slowest to fastest clock, s", "")
-	resets.yAxis(0, 6000, 0, 1000, 2000, 3000, 4000, 5000, 6000)
 	var table strings.Builder
 	table.WriteString("| script | the server's clock | its bound | clocks off by up to 2 s | its bound | reached by |\n|---|---|---|---|---|---|\n")
 	var gcra string
@@ -174,16 +172,13 @@ func skews(seed uint64) (Plot, error) {
 		switch {
 		case algorithm.Sliding:
 			name += " sliding"
-		case algorithm.Script == precision.WindowV1, algorithm.Script == precision.WindowV2:
+		case algorithm.Script == precision.WindowV1:
 			name += " fixed"
 		}
 		rows := rows[i*len(spans) : (i+1)*len(spans)]
 		first, last := rows[0], rows[len(rows)-1]
-		bound := fmt.Sprint(last.Bound)
-		if algorithm.Script == precision.WindowV1 {
-			bound = "none in time"
-		}
-		fmt.Fprintf(&table, "| %s | %d | %d | %d | %s | %d gateways |\n", name, first.Most, first.Bound, last.Most, bound, last.Gateways)
+		fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %d gateways |\n",
+			name, first.Most, first.Bound, last.Most, last.Bound, last.Gateways)
 
 		var most, proven plotter.XYs
 		for _, r := range rows {
@@ -196,24 +191,17 @@ func skews(seed uint64) (Plot, error) {
 		case algorithm.Script == precision.GCRAV2: // gcra_v1 lies under it
 			name, gcra = "gcra_v1, gcra_v2", fmt.Sprintf("gcra goes from %d to %d: 4 s / interval more, and those once", first.Most, last.Most)
 			both(blue)
-		case algorithm.Script == precision.WindowV2 && algorithm.Sliding:
-			both(green)
-		case algorithm.Script == precision.WindowV2:
-			both(orange)
 		case algorithm.Script == precision.WindowV1 && algorithm.Sliding:
-			resets.add("sliding", resets.points(pink, most))
+			both(green)
 		case algorithm.Script == precision.WindowV1:
-			resets.add("fixed", resets.line(grey, solid, most))
+			both(orange)
 		}
 	}
-	for _, f := range []*figure{bounded, resets} {
-		f.xAxis(0, widest/1e9, 0, 1, 2, 3, 4)
-		f.add("the limit", f.line(grey, dashed, plotter.XYs{{X: 0, Y: 10}, {X: widest / 1e9, Y: 10}}))
-	}
+	bounded.xAxis(0, widest/1e9, 0, 1, 2, 3, 4)
+	bounded.add("the limit", bounded.line(grey, dashed, plotter.XYs{{X: 0, Y: 10}, {X: widest / 1e9, Y: 10}}))
 	return newPlot("skew.svg", "2 to 8 gateways that pass their own clocks, against a limit of 10 a second (gcra: burst 10): dots are the most "+
-		"that was admitted in any second, lines the proven bound. "+gcra+". window_v2 is bounded too. window_v1 starts "+
-		"anew at each call from a clock on the other side of a boundary, so that it admits as much as is asked for, here up to 4000 calls a second. At 0, and for calls that "+
-		"leave the clock to the server, stands what one clock gives.", table.String(), bounded, resets)
+		"that was admitted in any second, lines the proven bound. "+gcra+". At 0, and for calls that leave the clock to the server, "+
+		"stands what one clock gives.", table.String(), bounded)
 }
 
 // figure is a plot in the making.

@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"make precision CASES=678 SEED=9", "12345", "BROKEN: gcra_v1 on native: call 7 fell short", "\nwindow_v2 "}
+	want := []string{"make precision CASES=678 SEED=9", "12345", "BROKEN: gcra_v1 on native: call 7 fell short", "\nwindow_v1 "}
 	for _, p := range plots {
 		want = append(want, "]("+p.File+")", p.Caption, p.Table)
 		svg, err := os.ReadFile(filepath.Join(dir, p.File))

@@ -14,7 +14,7 @@
 // once, however long the stretch: skew costs S / interval units, once. For gcra_v1
 // this holds with its own interval, as its tat is the exact one or later.
 //
-// window_v2, with S <= 60 s: the window that a call is counted in never moves back,
+// window_v1, with S <= 60 s: the window that a call is counted in never moves back,
 // since a clock behind the stored window counts as its first instant. So the clocks
 // of the stretch's admissions, set forward where that happens, lie in order within D.
 // They touch the last instant of one window, then whole = floor((D - 1) / w) windows
@@ -23,11 +23,6 @@
 // follows one of count P admits at most amount - ceil(P*left / w), left being what
 // is left of it at its last admission. One unit more in a window takes at most one from
 // the next, so the sum is largest when each window in turn admits all that it can.
-//
-// window_v1: amount*(1 + changes), with changes the times that an admission falls in
-// another window than the one before it. Between two changes a count only grows, up to
-// amount. Clocks on two sides of a boundary change windows at every call, so no
-// bound in time follows. Without skew it decides as window_v2 does.
 //
 // Expiry changes nothing: with now_ns passed it comes 60 s after the key is as good as
 // new on the writer's clock, so after that on every clock.
@@ -57,11 +52,9 @@ type arrival struct {
 	cost    int64
 }
 
-// admission is an arrival that was admitted. change tells that its clock stood in
-// another window than that of the admission before it.
+// admission is an arrival that was admitted.
 type admission struct {
 	atNs, cost int64
-	change     bool
 }
 
 // spanNs is the largest distance between two clocks.
@@ -77,28 +70,21 @@ func (g *gateways) play(arrivals []arrival) []admission {
 	outcomes := make([]precision.Outcome, len(calls))
 	_ = precision.NewNative().Play(g.Script, "", calls, outcomes) // it never fails
 	var admitted []admission
-	var window int64
 	for i, a := range arrivals {
 		if outcomes[i].Status == 1 {
-			at := calls[i].NowNs / calls[i].PeriodNs
-			admitted = append(admitted, admission{a.atNs, a.cost, at != window})
-			window = at
+			admitted = append(admitted, admission{a.atNs, a.cost})
 		}
 	}
 	return admitted
 }
 
-// bound is the most that can be admitted in any stretch of lengthNs, at least 2, with
-// this many changes in it.
-func (g *gateways) bound(lengthNs, changes int64) int64 {
+// bound is the most that can be admitted in any stretch of lengthNs, at least 2.
+func (g *gateways) bound(lengthNs int64) int64 {
 	c := &g.Limit
 	d := lengthNs - 1 + g.spanNs()
 	if !g.Script.IsWindow() {
 		gcra := precision.NewGCRA(c.Amount, c.PeriodNs, c.Burst, g.Script.Grid())
 		return c.Burst + d/gcra.Interval
-	}
-	if g.Script == precision.WindowV1 && g.spanNs() > 0 {
-		return c.Amount * (1 + changes)
 	}
 	w := precision.Window{Amount: c.Amount, PeriodNs: c.PeriodNs, Sliding: c.Sliding}
 	whole, elapsed := (d-1)/c.PeriodNs, (d-1)%c.PeriodNs
@@ -111,35 +97,17 @@ func (g *gateways) bound(lengthNs, changes int64) int64 {
 	return units + w.Remaining(precision.Counts{Previous: uint16(last)}, c.PeriodNs-elapsed)
 }
 
-// peak is the most units in any stretch of lengthNs, and the bound of that stretch.
-// over is the largest difference of the two in any stretch: 0 at most when the bound
-// holds.
-func (g *gateways) peak(admitted []admission, lengthNs int64) (most, bound, over int64) {
-	over = -g.bound(lengthNs, 0)
-	var units, changes int64
-	from := 0
+// peak is the most units in any stretch of lengthNs.
+func peak(admitted []admission, lengthNs int64) (most int64) {
+	units, from := int64(0), 0
 	for _, a := range admitted {
 		units += a.cost
-		if a.change {
-			changes++
-		}
 		for ; admitted[from].atNs <= a.atNs-lengthNs; from++ {
 			units -= admitted[from].cost
-			if admitted[from].change {
-				changes--
-			}
 		}
-		inside := changes
-		if admitted[from].change {
-			inside-- // from one outside
-		}
-		b := g.bound(lengthNs, inside)
-		if units > most {
-			most, bound = units, b
-		}
-		over = max(over, units-b)
+		most = max(most, units)
 	}
-	return most, bound, over
+	return most
 }
 
 // traffics are ways to look for more than one clock lets through. Each gives calls
@@ -280,7 +248,7 @@ type Row struct {
 var Algorithms = []struct {
 	Script  precision.Script
 	Sliding bool
-}{{precision.GCRAV1, false}, {precision.GCRAV2, false}, {precision.WindowV1, false}, {precision.WindowV1, true}, {precision.WindowV2, false}, {precision.WindowV2, true}}
+}{{precision.GCRAV1, false}, {precision.GCRAV2, false}, {precision.WindowV1, false}, {precision.WindowV1, true}}
 
 // limit is the limit that Measure and Streams have: 10 a second, burst 10.
 var limit = precision.Call{Amount: 10, PeriodNs: 1e9, Burst: 10}
@@ -313,9 +281,8 @@ func (s *Row) measure(rng *rand.Rand) {
 		}
 		for _, traffic := range traffics {
 			for range traffic.tries {
-				most, bound, _ := g.peak(g.play(traffic.calls(g, rng)), g.Limit.PeriodNs)
-				if most > s.Most {
-					s.Gateways, s.Most, s.Bound = n, most, bound
+				if most := peak(g.play(traffic.calls(g, rng)), limit.PeriodNs); most > s.Most {
+					s.Gateways, s.Most, s.Bound = n, most, g.bound(limit.PeriodNs)
 				}
 			}
 		}

@@ -29,6 +29,5 @@ func (s Stream) Peak(script precision.Script, sliding bool, burst int64) int64 {
 	for i := range 2 * s.PerSecond {
 		calls = append(calls, arrival{second*1e9 + s.SilenceMs*1e6 + i*1e9/s.PerSecond, 0, 1})
 	}
-	most, _, _ := g.peak(g.play(calls), 1e9)
-	return most
+	return peak(g.play(calls), 1e9)
 }

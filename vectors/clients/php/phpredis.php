@@ -25,6 +25,10 @@ $check = function (string $name, $got, $want) use ($client, $key, &$counts): voi
     if ($got !== $want) echo "$name: got ", json_encode($got), ', want ', json_encode($want), "\n";
     $client->del($key);
 };
+$fit = function (int $got, ?string $want) { // want, where the number lies in it: 7, or 0..7
+    [$least, $most] = explode('..', "$want..$want");
+    return (int) $least <= $got && $got <= (int) $most ? $want : $got;
+};
 $check('64 bits', $client->incrBy($key, 9223372036854775807), 9223372036854775807);
 foreach (array_slice($argv, 1) ?: glob(__DIR__ . '/../../*_v*.json') as $path) {
     ['script' => $script, 'groups' => $groups] = json_decode(file_get_contents($path), true);
@@ -33,14 +37,14 @@ foreach (array_slice($argv, 1) ?: glob(__DIR__ . '/../../*_v*.json') as $path) {
         foreach ($tests as ['id' => $id, 'key' => $before, 'steps' => $steps]) {
             if ($before['kind'] === 'string') $client->set($key, hex2bin($before['hex']));
             if ($before['kind'] === 'list') $client->rPush($key, 'a');
-            if ($before['ttl_ms'] !== '') $client->pExpire($key, (int) $before['ttl_ms']);
             foreach ($steps as $step) {
-                try { $answer = array_map('strval', $allow($key, ...$lead, ...$step['argv'])); }
+                if ($step['expire'] === 'none') $client->persist($key);
+                elseif ($step['expire'] !== '') $client->pExpire($key, (int) $step['expire']);
+                try { $answer = array_map($fit, $allow($key, ...$lead, ...$step['argv']), $step['reply']); }
                 catch (RedisException $e) { $answer = strtok($e->getMessage(), ' '); }
                 $state = $client->type($key) === Redis::REDIS_STRING ? bin2hex($client->get($key)) : '';
-                [$least, $most] = $step['ttl_ms'][0] === '' ? [-2, -1] : $step['ttl_ms']; // no key, no expiry
-                $ttl_ms = $client->pttl($key);
-                $got = [$answer, $state, $least <= $ttl_ms && $ttl_ms <= $most ? $step['ttl_ms'] : $ttl_ms];
+                if (preg_match("/^$step[state]\$/D", $state)) $state = $step['state'];
+                $got = [$answer, $state, $fit($client->pttl($key), $step['ttl_ms'])];
                 $want = [$step['error'] ?: $step['reply'], $step['state'], $step['ttl_ms']];
                 if ($got !== $want) break;
             }

@@ -1,5 +1,5 @@
 """Plays the vectors on the server at REDIS_URL: python3 redis_py.py [file ...]; needs redis-py."""
-import hashlib, json, os, redis, secrets, sys
+import hashlib, json, os, re, redis, secrets, sys
 # sample
 from pathlib import Path
 
@@ -23,6 +23,10 @@ def check(name, got, want):
         print(f'{name}: got {got}, want {want}')
     client.delete(key)
 
+def fit(got, want):  # want, where the number lies in it: 7, or 0..7
+    least, _, most = want.partition('..')
+    return want if int(least) <= got <= int(most or least) else str(got)
+
 for options in [{}] if redis.VERSION < (5,) else [{'protocol': 2}, {'protocol': 3}]:  # RESP3 since 5.0
     client = redis.from_url(os.environ['REDIS_URL'], **options)
     check('64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
@@ -34,18 +38,19 @@ for options in [{}] if redis.VERSION < (5,) else [{'protocol': 2}, {'protocol': 
                     client.set(key, bytes.fromhex(test['key']['hex']))
                 if test['key']['kind'] == 'list':
                     client.rpush(key, 'a')
-                if test['key']['ttl_ms']:
-                    client.pexpire(key, test['key']['ttl_ms'])
                 for step in test['steps']:
+                    if step['expire'] == 'none':
+                        client.persist(key)
+                    elif step['expire']:
+                        client.pexpire(key, step['expire'])
                     try:
-                        answer = [str(number) for number in allow(key, *group['argv'], *step['argv'])]
+                        answer = [*map(fit, allow(key, *group['argv'], *step['argv']), step['reply'])]
                     except redis.ResponseError as e:
                         answer = str(e).split()[0]
                     state = client.get(key).hex() if client.type(key) == b'string' else ''
-                    ttl_ms, (least, most) = client.pttl(key), step['ttl_ms']
-                    kept = int(least or -2) <= ttl_ms <= int(most or -1)  # -2: no key, -1: no expiry
-                    got = answer, state, [least, most] if kept else ttl_ms
-                    want = step['error'] or step['reply'], step['state'], [least, most]
+                    state = step['state'] if re.fullmatch(step['state'], state) else state
+                    got = answer, state, fit(client.pttl(key), step['ttl_ms'])
+                    want = step['error'] or step['reply'], step['state'], step['ttl_ms']
                     if got != want:
                         break
                 check(f'{file["script"]} {test["id"]}', got, want)

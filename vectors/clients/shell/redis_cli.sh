@@ -3,15 +3,15 @@
 set -eu
 # sample
 # Prints status, remaining, retry_after_ns and reset_after_ns, or the error.
-# $redis is redis-cli with its options, $script a path, $sha the file's SHA1.
+# $redis is redis-cli with its options but -e, $script a path, $sha the file's SHA1.
 allow() { # key amount period_ns burst|mode cost [now_ns]
-  answer=$($redis EVALSHA "$sha" 1 "$@")
+  answer=$($redis --raw EVALSHA "$sha" 1 "$@") # last, so it overrides --no-raw and --json
   if [ "${answer%% *}" = NOSCRIPT ]; then
     $redis -x SCRIPT LOAD <"$script" >/dev/null
-    answer=$($redis EVALSHA "$sha" 1 "$@")
+    answer=$($redis --raw EVALSHA "$sha" 1 "$@")
   fi
-  echo "$answer"
-  [ "${answer%%[!0-9]*}" = 1 ] # so that if allow ... runs what is admitted
+  printf '%s\n' "$answer"
+  [ "${answer%%[!0-9]*}" = 1 ] # so that if allow ... runs what is admitted; an error begins with a letter
 }
 # end
 vectors=$(dirname "$0")/../.. key=tatami:$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n') passed=0 failed=0
@@ -21,6 +21,7 @@ $cli PING >/dev/null # fails where there is no server; the next waits for one
 coproc $cli -d ' '; exec 3>&"${COPROC[1]}" 4<&"${COPROC[0]}" # all of a reply on one line
 session() {
   [ "$1" != -x ] || { $cli "$@"; return; }
+  [ "$1" != --raw ] || shift # it is raw
   printf '%s\n' "$*" >&3
   while read -r line <&4 && [ -z "$line" ]; do :; done # an error leaves an empty line
   echo "$line"
@@ -32,11 +33,20 @@ check() { # name got want
 # A shell cannot hold every byte, so the server gives the state in hex, and the ttl.
 look="local s = redis.pcall('GET', KEYS[1]); return string.gsub(type(s) == 'string' and s or '', '.', \
 function(c) return string.format('%02x', string.byte(c)) end) .. '|' .. redis.call('PTTL', KEYS[1])"
-step() { # answer state least most argument ...
-  want="$1|$2|$3..$4" answer=$(allow "$key" "${@:5}") held=$(session EVAL "\"$look\"" 1 "$key")
-  case $answer in [A-Z]*) answer=${answer%% *} ;; esac # an error's first word
-  ttl=${held#*|} && [ "$ttl" -ge "$3" ] && [ "$ttl" -le "$4" ] && ttl=$3..$4
-  got="$answer|${held%|*}|$ttl" && [ "$got" = "$want" ]
+fit() { # numbers ranges: fitted is each range, where the number lies in it: 7, or 0..7
+  local i got=($1) want=($2)
+  for i in "${!got[@]}"; do
+    [ "${got[i]}" -lt "${want[i]%..*}" ] || [ "${got[i]}" -gt "${want[i]#*..}" ] || got[i]=${want[i]}
+  done
+  fitted=${got[*]}
+}
+step() { # expire answer state ttl argument ...
+  case $1 in none) session PERSIST "$key" ;; ?*) session PEXPIRE "$key" "$1" ;; esac >/dev/null
+  want="$2|$3|$4" answer=$(allow "$key" "${@:5}") held=$(session EVAL "\"$look\"" 1 "$key")
+  case $answer$2 in *[A-Z]*) fitted=${answer%% *} ;; *) fit "$answer" "$2" ;; esac # an error's first word
+  answer=$fitted state=${held%|*} && fit "${held#*|}" "$4"
+  [[ $state != ${3//./?} ]] || state=$3
+  got="$answer|$state|$fitted" && [ "$got" = "$want" ]
 }
 stream() { # calls cost now_ns amount period_ns burst|mode: prints the SHA256 of the replies
   now_ns=$3 && allow "$key" "${@:4}" 0 "$3" >/dev/null # loads the script, if need be
@@ -47,13 +57,11 @@ stream() { # calls cost now_ns amount period_ns burst|mode: prints the SHA256 of
     now_ns=$((now_ns + reply[2]))
   done | sha256sum | cut -d ' ' -f 1
 }
-# The vectors as calls of these functions; without a key PTTL is -2, without an expiry -1.
+# The vectors as calls of these functions.
 program='.groups[] | (.argv | map(tojson)) as $lead | (.tests[] |
     (.key | (select(.kind == "string") | .hex | gsub("(?<x>..)"; "\\x\(.x)") | @sh "SET $key \("\"\(.)\"")"),
-      (select(.kind == "list") | "RPUSH $key a"), (select(.ttl_ms != "") | "PEXPIRE $key \(.ttl_ms)") |
-      "session \(.) >/dev/null"),
-    ([.steps[] | (if .ttl_ms[0] == "" then ["-2", "-1"] else .ttl_ms end) as $range |
-      @sh "step \(.error + (.reply | join(" "))) \(.state) \($range) \($lead + (.argv | map(tojson)))"] |
+      (select(.kind == "list") | "RPUSH $key a") | "session \(.) >/dev/null"),
+    ([.steps[] | @sh "step \(.expire) \(.error + (.reply | join(" "))) \(.state) \(.ttl_ms) \($lead + (.argv | map(tojson)))"] |
       join(" && ") + " || :"), "check \"$name \(.id)\" \"$got\" \"$want\""),
   (.streams[] | @sh "check \"$name \(.id)\" \"$(stream \(.calls) \(.cost) \(.now_ns) \($lead))\" \(.sha256)")'
 [ $# -gt 0 ] || set -- "$vectors"/*_v*.json

@@ -39,7 +39,7 @@ func testEviction(t *testing.T, server *servers.Server) {
 	} {
 		key, sha1 := "gcra", sha1Of(t, "gcra_v2")
 		if limit.Algorithm != "" {
-			key, sha1 = "window", sha1Of(t, "window_v2")
+			key, sha1 = "window", sha1Of(t, "window_v1")
 		}
 		must(client.ScriptFlush(t.Context()).Err())
 		_, err := limiter.Allow(t.Context(), key, limit) // loads the script by EVAL

@@ -1,0 +1,263 @@
+package native
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tatami-rate/tatami/emulator/number"
+)
+
+// Grid is the distance of two doubles from 2^60 to 2^61, on which gcra_v1 works.
+const Grid = 256
+
+// GCRAArgs are the arguments of a gcra script but the clock.
+type GCRAArgs struct {
+	Amount, PeriodNs, Burst, Cost float64
+}
+
+// GCRAState is what a gcra key holds. A missing key is the zero value. TAT.S is NaN for a
+// text that is no state.
+type GCRAState struct {
+	Exists bool
+	TAT    Instant
+	// Credit is what limits_v1 has given back in all, in decimal ns, and Last the largest
+	// TAT that spending left; empty and zero where nothing was given back.
+	Credit string
+	Last   Instant
+}
+
+// ParseGCRA reads the state of a gcra key.
+func ParseGCRA(state string) GCRAState {
+	state, rest, spaced := strings.Cut(state, " ")
+	credit, last, _ := strings.Cut(rest, " ")
+	s := GCRAState{Exists: true}
+	if isDigits(state) && isCanonical(credit) && isCanonical(last) {
+		s.Credit = credit
+	} else if spaced {
+		state = ""
+	}
+	if len(state) > 19 || !isCanonical(state) && state != "0" || s.Credit != "" && len(last) > 19 {
+		s.TAT.S = math.NaN()
+		return s
+	}
+	s.TAT = parseInstant(state)
+	if s.Credit != "" {
+		s.Last = parseInstant(last)
+	}
+	return s
+}
+
+// isCanonical tells whether a text is a decimal above 0 as it is usually written.
+func isCanonical(text string) bool { return isDigits(text) && text[0] != '0' }
+
+// String is the state as the key holds it.
+func (s GCRAState) String() string {
+	if s.Credit == "" {
+		return s.TAT.digits()
+	}
+	return s.TAT.digits() + " " + s.Credit + " " + s.Last.digits()
+}
+
+func (i Instant) digits() string {
+	return strconv.FormatUint(uint64(i.S)*1e9+uint64(i.SubNs), 10)
+}
+
+// foreign tells whether the script of this name takes the state for none of its own, and
+// with which error.
+func (s *GCRAState) foreign(script string, now Clock) (err string) {
+	// 19 digits are those of a second from 10^9 on, in 2001
+	short := s.TAT.S < 1e9 || s.Credit != "" && s.Last.S < 1e9
+	if math.IsNaN(s.TAT.S) || now.Server && now.S >= 1e9 && short {
+		return "BADSTATE " + script + ": the key holds something else than a decimal TAT"
+	}
+	return ""
+}
+
+// expiryS is the second by which the key expires.
+func (s *GCRAState) expiryS() float64 {
+	if s.Credit != "" {
+		return s.Last.S
+	}
+	return s.TAT.S
+}
+
+// ttlS is the EX of a write of the state after, and 0 for KEEPTTL.
+func (s *GCRAState) ttlS(after *GCRAState, now Clock) int64 {
+	if now.Server && s.Exists && s.expiryS() == after.expiryS() {
+		return 0
+	}
+	marginS := 61.0
+	if now.Server {
+		marginS = 2
+	}
+	return int64(after.expiryS() - now.S + marginS)
+}
+
+// check is the first part of both scripts; interval is ceil(period_ns / amount).
+func (a *GCRAArgs) check(script string) (interval float64, err string) {
+	if !(a.PeriodNs >= 1 && a.PeriodNs <= 1<<52 && math.Floor(a.PeriodNs) == a.PeriodNs) {
+		return 0, "BADARG " + script + ": period_ns must be a whole number from 1 to 2^52"
+	}
+	if !(a.Amount >= 1 && a.Amount <= a.PeriodNs && math.Floor(a.Amount) == a.Amount) {
+		return 0, "BADARG " + script + ": amount must be a whole number from 1 to period_ns"
+	}
+	interval = math.Ceil(a.PeriodNs / a.Amount)
+	if !(a.Burst >= 1 && a.Burst <= (1<<52)/interval && math.Floor(a.Burst) == a.Burst) {
+		return 0, "BADARG " + script + ": burst must be a whole number from 1 to 2^52 / interval, " +
+			"where interval = ceil(period_ns / amount)"
+	}
+	if !(a.Cost >= 0 && a.Cost <= 1<<52 && math.Floor(a.Cost) == a.Cost) {
+		return 0, "BADARG " + script + ": cost must be a whole number from 0 to 2^52"
+	}
+	return interval, ""
+}
+
+// GCRAV1 is gcra_v1.lua on a state; it returns the state after the call.
+func GCRAV1(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
+	return GCRAV1OnGrid(Grid, stored, a, now)
+}
+
+// GCRAV1OnGrid is GCRAV1 with another grid, a power of two up to 256: on a small
+// one every state and input can be tried.
+func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
+	// Check.
+	interval, refused := a.check("gcra_v1")
+	if refused != "" {
+		return stored, Decision{Err: refused}
+	}
+	interval = math.Ceil(interval/grid) * grid
+	tau := interval * a.Burst
+
+	// Clock.
+	if math.IsNaN(now.S) {
+		return stored, Decision{Err: "BADARG gcra_v1: now_ns must be at most 19 decimal digits"}
+	}
+	below := number.ModWhole(now.SubNs, grid)
+	gridSubNs := now.SubNs - below
+	nowGrid := now.S*1e9 + gridSubNs
+	up := 0.0
+	if below > 0 {
+		up = grid
+	}
+	if nowGrid+up > 1<<61-tau {
+		return stored, Decision{Err: "BADARG gcra_v1: now_ns + burst * interval is above 2^61; use gcra_v2"}
+	}
+
+	// Read.
+	ahead := 0.0
+	if stored.Exists {
+		if stored.Credit != "" {
+			return stored, Decision{Err: "BADSTATE gcra_v1: the key holds a TAT with credit; use gcra_v2"}
+		}
+		if refused := stored.foreign("gcra_v1", now); refused != "" {
+			return stored, Decision{Err: refused}
+		}
+		secondsNs := stored.TAT.S * 1e9
+		subNs := stored.TAT.SubNs + number.ModWhole(-stored.TAT.SubNs, grid)
+		if subNs > 1<<61-secondsNs {
+			return stored, Decision{Err: "BADSTATE gcra_v1: the TAT is above 2^61; use gcra_v2"}
+		}
+		ahead = secondsNs + subNs - nowGrid
+		if ahead < 0 {
+			ahead = 0
+		}
+	}
+
+	// Decide, and write. The product may be inexact, but the call then never fits.
+	status, retry, reset := 0.0, ahead-(tau-float64(a.Cost*interval)), ahead-below
+	d, after := Decision{}, stored
+	if retry <= 0 {
+		status, retry = 1, 0
+		if a.Cost > 0 {
+			if ahead < up {
+				ahead = up
+			}
+			ahead = ahead + a.Cost*interval
+			reset = ahead - below
+			ns := gridSubNs + ahead
+			tatSubNs := number.FmodWhole(ns, 1e9)
+			after = GCRAState{Exists: true, TAT: Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}}
+			d.Written, d.TTLS = true, stored.ttlS(&after, now)
+		}
+	} else if a.Cost > a.Burst {
+		status, retry = -1, -1
+	} else if retry < 1<<53 {
+		retry = retry - below
+	}
+	if reset < 0 {
+		reset = 0
+	} else if ahead >= 1<<53 {
+		reset = ahead
+	}
+	left, remaining := tau-ahead+up, 0.0
+	if left >= tau {
+		remaining = a.Burst
+	} else if left >= interval {
+		remaining = math.Floor(left / interval)
+	}
+	d.Status, d.Remaining = int64(status), int64(remaining)
+	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(reset)
+	return after, d
+}
+
+// GCRAV2 is gcra_v2.lua on a state; it returns the state after the call.
+func GCRAV2(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
+	// Check.
+	interval, refused := a.check("gcra_v2")
+	if refused != "" {
+		return stored, Decision{Err: refused}
+	}
+	tau := interval * a.Burst
+
+	// Clock.
+	if math.IsNaN(now.S) {
+		return stored, Decision{Err: "BADARG gcra_v2: now_ns must be at most 19 decimal digits"}
+	}
+	if now.S >= 9218868437 && (9223372036-now.S)*1e9+(854775807-now.SubNs) < tau {
+		return stored, Decision{Err: "BADARG gcra_v2: now_ns + burst * interval is above 2^63 - 1"}
+	}
+
+	// Read.
+	ahead := 0.0
+	if stored.Exists {
+		if refused := stored.foreign("gcra_v2", now); refused != "" {
+			return stored, Decision{Err: refused}
+		}
+		ahead = stored.TAT.afterNs(now.S, now.SubNs)
+		if ahead < 0 {
+			ahead = 0
+		} else if ahead >= 1<<53 {
+			ahead = min(ahead+2048, 1<<63-1024)
+		}
+	}
+
+	// Decide, and write. The product may be inexact, but the call then never fits.
+	status, retry := 0.0, ahead-(tau-float64(a.Cost*interval))
+	d, after := Decision{}, stored
+	if retry <= 0 {
+		status, retry = 1, 0
+		if a.Cost > 0 {
+			ahead = ahead + a.Cost*interval
+			ns := now.SubNs + ahead
+			tatSubNs := number.ModWhole(ns, 1e9)
+			after = GCRAState{Exists: true, TAT: Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}}
+			if stored.Credit != "" {
+				after.Credit, after.Last = stored.Credit, stored.Last
+				if !(stored.Last.afterNs(after.TAT.S, after.TAT.SubNs) > 0) {
+					after.Last = after.TAT
+				}
+			}
+			d.Written, d.TTLS = true, stored.ttlS(&after, now)
+		}
+	} else if a.Cost > a.Burst {
+		status, retry = -1, -1
+	}
+	left, remaining := tau-ahead, 0.0
+	if left >= interval {
+		remaining = math.Floor(left / interval)
+	}
+	d.Status, d.Remaining = int64(status), int64(remaining)
+	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(ahead)
+	return after, d
+}

@@ -1,0 +1,455 @@
+package precision
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Fed is the exact limiter of one key, fed with a script's admissions: it answers each
+// call as exact integers do, and takes over what the script admitted, whatever it would
+// have done itself. It forgets nothing, so a script whose key is gone early admits what it
+// refuses.
+type Fed struct {
+	script   Script
+	grid     int64 // of the interval of gcra, in ns
+	limit    GCRA  // of the last call, whose limit is that of limitOf
+	limitOf  [3]int64
+	tat      int64
+	counts   Counts
+	periodNs uint32 // of the counts, mod 2^32
+	endNs    int64  // of a window: from when on no count weighs
+}
+
+// NewFed returns the limiter of a key that holds nothing; of gcra it is that with the
+// interval rounded up to a multiple of gridNs.
+func NewFed(script Script, gridNs int64) *Fed { return &Fed{script: script, grid: gridNs} }
+
+// Hold has the key hold a state that the script takes.
+func (f *Fed) Hold(s State) {
+	f.tat, f.counts, f.periodNs, f.endNs = int64(s.Value), s.counts(), s.PeriodNs, math.MaxInt64
+}
+
+// GCRA is the limiter of a call.
+func (f *Fed) GCRA(c *Call) GCRA {
+	if of := [3]int64{c.Amount, c.PeriodNs, c.Burst}; f.limitOf != of {
+		f.limit, f.limitOf = NewGCRA(c.Amount, c.PeriodNs, c.Burst, f.grid), of
+	}
+	return f.limit
+}
+
+// Window is the limiter of a call.
+func (c *Call) Window() Window { return Window{c.Amount, c.PeriodNs, c.Sliding} }
+
+// Takes tells whether the script takes the call's clock, which may be too late.
+func (f *Fed) Takes(c *Call) bool {
+	switch f.script {
+	case GCRAV1:
+		return c.NowNs <= 1<<61 && upTo(f.grid, c.NowNs) <= 1<<61-f.GCRA(c).Tau()
+	case GCRAV2:
+		return c.NowNs <= math.MaxInt64-f.GCRA(c).Tau()
+	default:
+		return c.NowNs < 1<<62
+	}
+}
+
+// Foreign tells whether what it holds is not the call's to read, as Reads says it of a
+// state: counts of another period, while they weigh, or a number of too few digits.
+func (f *Fed) Foreign(c *Call) bool {
+	if f.script.IsWindow() {
+		return f.counts != (Counts{}) && f.periodNs != uint32(c.PeriodNs) && c.NowNs < f.endNs
+	}
+	return !f.script.Reads(State{Exists: f.tat > 0, Value: uint64(f.tat)}, c)
+}
+
+// held is the counts that a call finds: those of another period are over, or the script
+// has dropped them.
+func (f *Fed) held(c *Call) Counts {
+	if f.periodNs != uint32(c.PeriodNs) {
+		return Counts{}
+	}
+	return f.counts
+}
+
+// Ask returns the verdict on a call, which it does not admit.
+func (f *Fed) Ask(c *Call) Verdict {
+	if f.script.IsWindow() {
+		v, _ := c.Window().Call(f.held(c), c.Cost, c.NowNs)
+		return v
+	}
+	v, _ := f.GCRA(c).Call(f.tat, c.Cost, c.NowNs)
+	return v
+}
+
+// Admit takes over a call that the script admitted.
+func (f *Fed) Admit(c *Call) {
+	switch {
+	case c.Cost == 0:
+	case f.script.IsWindow():
+		w := c.Window()
+		at, leftNs, gapNs := w.At(f.held(c), c.NowNs)
+		at.Current += uint16(c.Cost)
+		f.counts, f.periodNs, f.endNs = at, uint32(c.PeriodNs), c.NowNs+gapNs+leftNs+c.PeriodNs
+	default:
+		f.tat = max(f.tat, c.NowNs) + c.Cost*f.GCRA(c).Interval
+	}
+}
+
+// Gone tells it that the key expired, as seen at a clock. Counts that weigh no more are
+// dropped with it: the index of a window comes round after 2^32 of them. Others stay.
+func (f *Fed) Gone(nowNs int64) {
+	if nowNs >= f.endNs {
+		f.counts = Counts{}
+	}
+}
+
+// FarNs is where the scripts stop to be exact about waits: 104 days until the key is as
+// good as new. The sum of two doubles is not exact from there on, and they add enough
+// to stay later, gcra_v2 and window_v1 at most farMoreNs.
+const FarNs = 1 << 53
+
+func (s Script) farMoreNs() int64 {
+	switch s {
+	case GCRAV2:
+		return 4096
+	case WindowV1:
+		return 3
+	}
+	return 0
+}
+
+// MayAnswer tells whether a script that is exact, any but gcra_v1, may answer got where
+// exact integers answer want: the same, and more by farMoreNs at most where waits are
+// FarNs or more.
+func (s Script) MayAnswer(got, want Verdict) bool {
+	moreNs := int64(0)
+	if max(want.ResetAfterNs, want.RetryAfterNs) >= FarNs {
+		moreNs = s.farMoreNs()
+	}
+	waits := func(gotNs, wantNs int64) bool { return wantNs <= gotNs && gotNs-wantNs <= moreNs }
+	return got.Status == want.Status && got.Remaining == want.Remaining &&
+		(want.Status == 0 || got.RetryAfterNs == want.RetryAfterNs) &&
+		waits(got.RetryAfterNs, want.RetryAfterNs) && waits(got.ResetAfterNs, want.ResetAfterNs)
+}
+
+// Claims follows one key and holds each outcome of a script against the oracle. The zero
+// Claims is of no use: NewClaims makes one.
+type Claims struct {
+	Tally
+	script Script
+	call   *Call // the one at hand, and the one before it
+	before *Call
+
+	// The key before the call: what it holds, and by the oracle's account when it
+	// expires, on a server's clock of which only the steps are known.
+	state     State
+	nowMs     int64
+	expires   bool
+	expiresMs int64
+
+	// fed is the exact limiter with the script's own interval; of gcra_v1, exact is that
+	// with the exact one. It counts while the limit stays the same and the clock does not
+	// run backwards: only then is a limiter with a longer interval never earlier.
+	fed, exact *Fed
+	lost       bool
+}
+
+// NewClaims returns the claims of a script on a key that is not there.
+func NewClaims(script Script) *Claims {
+	return &Claims{script: script, fed: NewFed(script, script.Grid()), exact: NewFed(script, 1)}
+}
+
+// Hold has the key hold a state, with this time to live in ms, -1 for ever.
+func (j *Claims) Hold(s State, ttlMs int64) {
+	j.state, j.expires, j.expiresMs = s, ttlMs >= 0, j.nowMs+ttlMs
+	j.fed.Hold(s)
+	j.exact.Hold(s)
+	j.lost = true
+}
+
+// Set moves the server's clock, which a call with a ServerNs moves too.
+func (j *Claims) Set(serverNs int64) { j.nowMs = serverNs / 1e6 }
+
+// Expire gives the key this time to live in ms by hand, -1 for ever.
+func (j *Claims) Expire(ttlMs int64) { j.expires, j.expiresMs = ttlMs >= 0, j.nowMs+ttlMs }
+
+// Call holds one outcome against the oracle, and returns what exact arithmetic answers,
+// fed with the same admissions: the zero verdict where the script has to answer an error.
+func (j *Claims) Call(c *Call, o *Outcome) (exact Verdict) {
+	if j.Decisions++; o.Status == 1 {
+		j.Admitted++
+	}
+	j.before, j.call = j.call, c
+	if c.ServerNs > 0 {
+		j.nowMs = c.ServerNs / 1e6
+	}
+	if j.expires && j.nowMs > j.expiresMs {
+		j.state, j.expires = State{}, false
+		j.fed.Gone(c.NowNs)
+	}
+	switch j.script {
+	case GCRAV1:
+		exact = j.gcraV1(c, o)
+	case GCRAV2:
+		exact = j.gcraV2(c, o)
+	default:
+		exact = j.window(c, o)
+	}
+	j.state = o.State
+	return exact
+}
+
+// TTLMs is the time to live that the key has by the oracle's account.
+func (j *Claims) TTLMs() int64 {
+	switch {
+	case j.expires:
+		return j.expiresMs - j.nowMs
+	case j.state.Exists:
+		return -1
+	}
+	return 0
+}
+
+func (j *Claims) fail(count *int64, format string, args ...any) {
+	*count++
+	if j.Broken == "" {
+		j.BrokenAt = int(j.Decisions) - 1
+		j.Broken = fmt.Sprintf("call %d, %+v: ", j.BrokenAt, *j.call) + fmt.Sprintf(format, args...)
+	}
+}
+
+// refused checks that an error reply is the one expected and left the key alone.
+func (j *Claims) refused(o *Outcome, prefix string) {
+	if !strings.HasPrefix(o.Err, prefix) {
+		j.fail(&j.WrongReplies, "reply %+v %q, want %s", o.Verdict, o.Err, prefix)
+	}
+	j.untouched(o)
+}
+
+// untouched checks that the key is as it was.
+func (j *Claims) untouched(o *Outcome) {
+	if o.State != j.state {
+		j.fail(&j.WrongStates, "state %+v was %+v: a call that is not admitted wrote", o.State, j.state)
+	}
+	if ttlMs := j.TTLMs(); !o.ttlIs(ttlMs) {
+		j.fail(&j.WrongTTLs, "ttl %d..%d ms was %d: a call that is not admitted moved it",
+			o.TTLMs, o.TTLMs+o.TTLSlackMs, ttlMs)
+	}
+}
+
+// expiry checks the expiry of a write: it stays as it was, or is ttlS from now, give or
+// take orS.
+func (j *Claims) expiry(o *Outcome, stays bool, ttlS, orS int64) {
+	if !stays {
+		for or := -orS; or <= orS; or++ {
+			if o.ttlIs((ttlS + or) * 1000) {
+				ttlS, orS = ttlS+or, 0
+			}
+		}
+		j.expires, j.expiresMs = true, j.nowMs+ttlS*1000
+	}
+	want := int64(-1)
+	if j.expires {
+		want = j.expiresMs - j.nowMs
+	}
+	if !o.ttlIs(want) {
+		j.fail(&j.WrongTTLs, "ttl %d..%d ms, want %d", o.TTLMs, o.TTLMs+o.TTLSlackMs, want)
+	}
+}
+
+// Reads tells whether the script takes a state for one of its own: else it answers
+// BADSTATE. With the server's clock, unless that is before 2001, a TAT has 19 digits.
+func (s Script) Reads(state State, c *Call) bool {
+	const least19 = 1e18
+	switch {
+	case !state.Exists:
+		return true
+	case s.IsWindow():
+		return state.PeriodNs == uint32(c.PeriodNs)
+	case s == GCRAV1 && (state.Credit != "" || state.Value > 1<<61):
+		return false
+	}
+	return !c.ByServer || c.NowNs < least19 || state.Value >= least19 && (state.Credit == "" || state.Last >= least19)
+}
+
+func (j *Claims) gcraV1(c *Call, o *Outcome) (exact Verdict) {
+	g := j.fed.GCRA(c)
+	if p := j.before; p != nil {
+		if c.NowNs < p.NowNs || c.Amount != p.Amount || c.PeriodNs != p.PeriodNs || c.Burst != p.Burst {
+			j.lost = true
+		}
+	}
+	grid := j.fed.grid
+	now := c.NowNs
+	nowUp := upTo(grid, now)
+	before, tatAfter := int64(j.state.Value), upTo(grid, int64(o.State.Value))
+	switch {
+	case !j.fed.Takes(c):
+		j.refused(o, "BADARG gcra_v1: now_ns")
+		return exact
+	case !j.script.Reads(j.state, c):
+		j.refused(o, "BADSTATE gcra_v1: ")
+		return exact
+	case o.Err != "":
+		j.fail(&j.WrongReplies, "error %q", o.Err)
+		return exact
+	}
+	want := j.fed.Ask(c)
+	exact = j.exact.Ask(c)
+	if (o.Status == -1) != (c.Cost > c.Burst) {
+		j.fail(&j.WrongReplies, "status %d with cost %d of burst %d", o.Status, c.Cost, c.Burst)
+	}
+
+	switch {
+	case o.Status == 1 && c.Cost > 0:
+		if want.Status != 1 {
+			j.fail(&j.Early, "admitted %d ns early", want.RetryAfterNs)
+		}
+		if !j.lost && exact.Status != 1 {
+			j.fail(&j.Early, "admitted %d ns early by the exact interval", exact.RetryAfterNs)
+		}
+		j.exact.Admit(c)
+		j.fed.Admit(c)
+		late := int64(o.State.Value) - j.fed.tat
+		if !o.State.Exists || o.State.Value != uint64(tatAfter) || late < 0 || late >= grid {
+			j.fail(&j.WrongStates, "state %+v, exact tat %d", o.State, j.fed.tat)
+		}
+		stays := c.ByServer && j.state.Exists && before/1e9 == int64(o.State.Value)/1e9
+		j.expiry(o, stays, gcraTTLS(int64(o.State.Value), now, c.ByServer), 0)
+		if o.RetryAfterNs != 0 {
+			j.fail(&j.WrongReplies, "retry_after %d on an admission", o.RetryAfterNs)
+		}
+	case o.Status == 1:
+		if want.Status != 1 {
+			j.fail(&j.Early, "cost 0 admitted %d ns early", want.RetryAfterNs)
+		}
+		j.untouched(o)
+	case o.Status == 0:
+		j.untouched(o)
+		first := g.FirstNs(upTo(grid, before), c.Cost) // the script's own, from the state it has
+		late := first - g.FirstNs(j.fed.tat, c.Cost)
+		j.LatestNs = max(j.LatestNs, late)
+		if late < 0 || late >= grid {
+			j.fail(&j.WrongReplies, "refused until %d, %d ns late", first, late)
+		}
+		if retry := wide(grid, first, now); o.RetryAfterNs != retry || retry < 1 {
+			j.fail(&j.WrongReplies, "retry_after %d, want %d", o.RetryAfterNs, retry)
+		}
+	default:
+		j.untouched(o)
+		if o.RetryAfterNs != -1 {
+			j.fail(&j.WrongReplies, "retry_after %d of an unfittable call", o.RetryAfterNs)
+		}
+	}
+
+	tat := j.fed.tat
+	low, high := g.Remaining(tat, now), g.Remaining(tat, now+grid-1)
+	if r := o.Remaining; r < low || r > high || r != g.Remaining(tatAfter, nowUp) {
+		j.fail(&j.WrongReplies, "remaining %d, exact %d now and %d before the next grid point", r, low, high)
+	}
+	if reset := max(wide(grid, tatAfter, now), 0); o.ResetAfterNs != reset {
+		j.fail(&j.WrongReplies, "reset_after %d, want %d", o.ResetAfterNs, reset)
+	}
+	if reset := max(tat-now, 0); o.ResetAfterNs < reset {
+		j.fail(&j.WrongReplies, "reset_after %d, exact %d", o.ResetAfterNs, reset)
+	}
+	return exact
+}
+
+// wide is the time from now to an instant on the grid as gcra_v1 gives it: to the
+// nanosecond below 2^53, and above it to the grid point before now, which is later.
+func wide(grid, instant, now int64) int64 {
+	if d := instant - now&^(grid-1); d >= 1<<53 {
+		return d
+	}
+	return instant - now
+}
+
+// verdict holds a reply against the exact one.
+func (j *Claims) verdict(o *Outcome, want Verdict) {
+	if !j.script.MayAnswer(o.Verdict, want) {
+		if o.Status == 1 && want.Status != 1 {
+			j.Early++
+		}
+		if o.Status == 0 {
+			j.LatestNs = max(j.LatestNs, o.RetryAfterNs-want.RetryAfterNs)
+		}
+		j.fail(&j.WrongReplies, "reply %+v %q, want %+v", o.Verdict, o.Err, want)
+	}
+}
+
+func (j *Claims) gcraV2(c *Call, o *Outcome) (exact Verdict) {
+	g := j.fed.GCRA(c)
+	if !j.fed.Takes(c) {
+		j.refused(o, "BADARG gcra_v2: now_ns")
+		return exact
+	}
+	if !j.script.Reads(j.state, c) {
+		j.refused(o, "BADSTATE gcra_v2: ")
+		return exact
+	}
+	want, tat := g.Call(j.fed.tat, c.Cost, c.NowNs)
+	j.verdict(o, want)
+	if want.Status != 1 || c.Cost == 0 {
+		j.untouched(o)
+		return want
+	}
+	j.fed.tat = tat
+	state := State{Exists: true, Value: uint64(tat)}
+	if j.state.Credit != "" {
+		state.Credit, state.Last = j.state.Credit, max(j.state.Last, state.Value)
+	}
+	if o.State != state {
+		j.fail(&j.WrongStates, "state %+v, want %+v", o.State, state)
+	}
+	last := int64(state.lastNs())
+	stays := c.ByServer && j.state.Exists && int64(j.state.lastNs())/1e9 == last/1e9
+	j.expiry(o, stays, gcraTTLS(last, c.NowNs, c.ByServer), 0)
+	return want
+}
+
+func (j *Claims) window(c *Call, o *Outcome) (exact Verdict) {
+	if !j.fed.Takes(c) {
+		j.refused(o, "BADARG window_v1: now_ns")
+		return exact
+	}
+	if !j.script.Reads(j.state, c) {
+		j.refused(o, "BADSTATE window_v1: the key holds counts of another period")
+		return exact
+	}
+	w := c.Window()
+	want, counts := w.Call(j.fed.held(c), c.Cost, c.NowNs)
+	j.verdict(o, want)
+	if want.Status == 1 && c.Cost > 0 {
+		stays := c.ByServer && j.state.Exists && counts.Index == j.state.counts().Index
+		j.fed.Admit(c)
+		if state := newCounts(counts, c.PeriodNs); o.State != state {
+			j.fail(&j.WrongStates, "state %+v, want %+v", o.State, state)
+		}
+		endNs, orS := j.fed.endNs-c.NowNs, int64(0)
+		if endNs >= FarNs { // a sum and a quotient that round
+			orS = 1
+		}
+		j.expiry(o, stays, windowTTLS(endNs, c.NowNs, c.ByServer), orS)
+	} else {
+		j.untouched(o)
+	}
+	if want.Status == 0 {
+		j.promise(w, c, want.RetryAfterNs)
+	}
+	return want
+}
+
+// promise checks the wait that a refusal names: the call fits after it, and not a
+// nanosecond earlier.
+func (j *Claims) promise(w Window, c *Call, retryAfterNs int64) {
+	if retryAfterNs > math.MaxInt64-c.NowNs {
+		return // past every clock
+	}
+	for _, before := range []int64{0, 1} {
+		counts, left, _ := w.At(j.fed.held(c), c.NowNs+retryAfterNs-before)
+		if fits := w.Fits(counts, left, c.Cost); fits != (before == 0) {
+			j.fail(&j.WrongReplies, "retry_after %d: fits %v %d ns before it", retryAfterNs, fits, before)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package precision
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// liveLimits are settled within seconds, so that keys live and die while Live looks on.
+var liveLimits = map[bool][]Call{
+	false: {
+		{Amount: 10, PeriodNs: 1e9, Burst: 10}, {Amount: 3, PeriodNs: 1e9, Burst: 1}, {Amount: 1, PeriodNs: 2e9, Burst: 2},
+		{Amount: 1000, PeriodNs: 1e9, Burst: 1500}, {Amount: 7, PeriodNs: 3e9, Burst: 5}, {Amount: 1, PeriodNs: 1, Burst: 1},
+	},
+	true: {
+		{Amount: 10, PeriodNs: 1e9}, {Amount: 10, PeriodNs: 1e9, Sliding: true}, {Amount: 3, PeriodNs: 3e8},
+		{Amount: 7, PeriodNs: 5e8, Sliding: true}, {Amount: 100, PeriodNs: 2e9}, {Amount: 5, PeriodNs: 333_333_333, Sliding: true},
+	},
+}
+
+// liveKey is a key that is called by the server's clock.
+type liveKey struct {
+	limit  Call
+	name   string
+	claims *Claims
+	// asleep is until when it is left alone, setMs within how many ms its expiry was set.
+	asleep time.Time
+	endMs  int64
+	setMs  int64
+}
+
+// Live calls a script by the server's own clock for some seconds and holds each outcome
+// against the oracle. With callers there are calls in between that pass a clock 1 to 60 s
+// ahead of it. Each call stands between two readings of TIME in one transaction; the
+// instant at which it was made follows from its reset_after_ns and the key's state, and has
+// to lie between them. From 7.2 on the two are one.
+func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers bool) (Tally, error) {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var keys []*liveKey
+	renew := func(k *liveKey) {
+		k.name = fmt.Sprintf("%slive:%s:%v:%d", r.prefix, script, callers, rng.Uint64())
+		k.claims, k.endMs = NewClaims(script), 0
+	}
+	for _, limit := range liveLimits[script.IsWindow()] {
+		keys = append(keys, &liveKey{limit: limit})
+		renew(keys[len(keys)-1])
+	}
+	var sum Tally
+	latestNs := int64(0)
+	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(time.Duration(rng.Int64N(10e6))) {
+		for _, k := range keys {
+			if time.Now().Before(k.asleep) {
+				continue
+			}
+			if rng.IntN(200) == 0 { // until it is gone, or nearly
+				k.asleep = time.Now().Add(time.Duration(1e9 + rng.Int64N(3e9)))
+			}
+			c := k.limit
+			c.Cost = rng.Int64N(3)
+			if rng.IntN(8) == 0 {
+				c.Cost = max(c.Burst, c.Amount) + rng.Int64N(2)
+			}
+			c.ByServer = true
+			if callers && latestNs > 0 && rng.IntN(4) == 0 {
+				c.ByServer, c.NowNs = false, latestNs+1e9+rng.Int64N(59e9)
+			}
+			before := k.claims.Tally
+			sure, toNs, err := r.live(script, k, c, callers)
+			if err != nil {
+				return sum, err
+			}
+			latestNs = toNs
+			if !sure {
+				renew(k)
+				continue
+			}
+			after := k.claims.Tally
+			after.Decisions -= before.Decisions
+			after.Admitted -= before.Admitted
+			after.Early -= before.Early
+			after.WrongReplies -= before.WrongReplies
+			after.WrongStates -= before.WrongStates
+			after.WrongTTLs -= before.WrongTTLs
+			sum.add(&after)
+		}
+	}
+	return sum, nil
+}
+
+// live makes one call and judges it. It is not sure when the key was to expire within the
+// span of the call, and nothing is said of it.
+func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool, toNs int64, err error) {
+	ctx := context.Background()
+	pipe := r.client.TxPipeline()
+	began := pipe.Time(ctx)
+	eval := pipe.Do(ctx, c.appendArgs([]any{"EVALSHA", r.shas[script], 1, k.name}, script)...)
+	get, pttl := pipe.Get(ctx, k.name), pipe.Do(ctx, "PTTL", k.name)
+	var pexpiretime *redis.Cmd
+	if r.frozen {
+		pexpiretime = pipe.Do(ctx, "PEXPIRETIME", k.name)
+	}
+	ended := pipe.Time(ctx)
+	_, _ = pipe.Exec(ctx) // each command's own error is looked at
+	from, err := began.Result()
+	if err != nil {
+		return false, 0, err
+	}
+	to, err := ended.Result()
+	if err != nil {
+		return false, 0, err
+	}
+	var o Outcome
+	if err := o.reply(eval); err != nil {
+		return false, 0, err
+	}
+	text, err := get.Result()
+	if err := o.value(script, text, err); err != nil {
+		return false, 0, err
+	}
+	left, err := pttl.Int64()
+	if err != nil {
+		return false, 0, err
+	}
+	endMs := from.UnixMilli() + left
+	if pexpiretime != nil {
+		if endMs, err = pexpiretime.Int64(); err != nil {
+			return false, 0, err
+		}
+	}
+	spanMs := to.UnixMilli() - from.UnixMilli()
+
+	c.ServerNs = to.UnixNano()
+	if at, ok := liveClock(script, &c, &o, from.UnixNano()); ok {
+		c.ServerNs = at
+	}
+	if c.ByServer {
+		c.NowNs = c.ServerNs
+	}
+	j := k.claims
+	if j.expires && max(j.expiresMs-c.ServerNs/1e6, c.ServerNs/1e6-j.expiresMs) <= spanMs+k.setMs+1 {
+		return false, to.UnixNano(), nil
+	}
+	if c.ServerNs < from.UnixNano() || c.ServerNs > to.UnixNano() {
+		j.call = &c
+		j.fail(&j.WrongReplies, "reply %+v and state %+v are of the instant %d, the server's clock was %d .. %d",
+			o.Verdict, o.State, c.ServerNs, from.UnixNano(), to.UnixNano())
+	}
+	if o.State.Exists {
+		if wrote := o.Status == 1 && c.Cost > 0; wrote && max(endMs-k.endMs, k.endMs-endMs) > spanMs+k.setMs {
+			k.setMs = spanMs
+		}
+		k.endMs = endMs
+		o.TTLMs = endMs - c.ServerNs/1e6 - spanMs - k.setMs
+		o.TTLSlackMs = 2 * (spanMs + k.setMs)
+		j.lives(&c, &o, endMs, spanMs+k.setMs, callers)
+	}
+	j.Call(&c, &o)
+	return true, to.UnixNano(), nil
+}
+
+// lives checks the expiry as the contract says it, beside the account that Claims keeps: 1
+// to 2 s after the second of the TAT, or the whole second at or after the end of the window
+// after the key's own, is over, never earlier. Where a caller whose clock is up to a minute
+// ahead wrote last, that write's expiry may stay: it is later, or at least not before all is
+// over.
+func (j *Claims) lives(c *Call, o *Outcome, endMs, orMs int64, callers bool) {
+	if o.Status != 1 || c.Cost == 0 || !c.ByServer {
+		return
+	}
+	overNs := (int64(o.State.Value)/1e9 + 1) * 1e9
+	if j.script.IsWindow() {
+		// the window's index is known mod 2^32, and is that of the clock or one ahead of it
+		index := c.NowNs / c.PeriodNs
+		index += int64(int32(o.State.counts().Index - uint32(index)))
+		overNs = (index + 2) * c.PeriodNs
+	}
+	overMs := ceilDiv(overNs, 1e9) * 1000
+	leastMs, mostMs := overMs+1000, overMs+2000
+	if callers {
+		leastMs, mostMs = overNs/1e6, math.MaxInt64-orMs
+	}
+	if endMs < leastMs-orMs || endMs > mostMs+orMs {
+		j.call = c
+		j.fail(&j.WrongTTLs, "the key expires at %d ms, and is over at %d", endMs, overMs)
+	}
+}
+
+// liveClock is the instant at which a call was made, as its outcome tells it; ok is false
+// where it tells none: of a rested key.
+func liveClock(script Script, c *Call, o *Outcome, fromNs int64) (atNs int64, ok bool) {
+	if !c.ByServer || o.Err != "" || o.ResetAfterNs == 0 {
+		return 0, false
+	}
+	if !script.IsWindow() {
+		return int64(o.State.Value) - o.ResetAfterNs, true
+	}
+	// a reset leads to the end of a window
+	rest := (fromNs + o.ResetAfterNs) % c.PeriodNs
+	return fromNs + (c.PeriodNs-rest)%c.PeriodNs, true
+}
