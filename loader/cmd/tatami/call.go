@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -13,93 +10,26 @@ import (
 	"github.com/tatami-rate/tatami/loader"
 )
 
-// request is what allow and peek ask for at a key.
-type request struct {
-	limit loader.Limit
-	cost  int64
-	v1    bool
-}
-
-// requestFlags adds the flags that allow and peek share.
-func requestFlags(command *cobra.Command, r *request) {
-	flags := command.Flags()
-	flags.Func("amount", "`units` a period", whole(&r.limit.Amount))
-	flags.Func("period", "the `time` for which the amount is, such as 1s, 1m or 24h", func(text string) (err error) {
-		if r.limit.Period, err = time.ParseDuration(text); err != nil {
-			return errors.New("not a period such as 500ms, 1m or 24h, which is a day")
-		}
-		return nil
-	})
-	flags.Func("burst", "`units` that a rested key may spend at once; then it gains one each\n"+
-		"interval, so in any period at most burst + amount units pass; left out,\n"+
-		"it is the amount, so at most twice the amount passes", func(text string) error {
-		if err := whole(&r.limit.Burst)(text); err != nil {
-			return err
-		}
-		if r.limit.Burst == 0 { // which means in a Limit that it is left out
-			return errors.New("a burst is at least 1; leave it out to use the amount")
-		}
-		return nil
-	})
-	flags.Func("algorithm", "`name`, one of gcra, token_bucket, leaky_bucket, fixed_window and\nsliding_window (default gcra)",
-		func(name string) error {
-			if name == "" { // which means in a Limit that it is left out
-				return errors.New("it is empty; leave it out to use gcra")
-			}
-			r.limit.Algorithm = loader.Algorithm(name)
-			return nil
-		})
-	flags.BoolVar(&r.v1, "v1", false, "call gcra_v1 or window_v1, as the other callers of the key do")
-}
-
-// whole makes a flag's function that takes a whole number, in decimal.
-func whole(n *int64) func(string) error {
-	return func(text string) (err error) {
-		if *n, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return errors.New("not a whole number below 2^63")
-		}
-		return nil
-	}
-}
-
-// oneKey is the Args of a command on a key. Redis takes an empty key, but in a shell
-// it is a variable that is not set.
-func oneKey(command *cobra.Command, args []string) error {
-	problem := ""
-	switch {
-	case len(args) == 0:
-		problem = "needs a KEY"
-	case len(args) > 1:
-		problem = fmt.Sprintf("takes one KEY, not %d arguments", len(args))
-	case args[0] == "":
-		problem = "needs a KEY that is not empty"
-	default:
-		return nil
-	}
-	return fmt.Errorf("%s %s; see %s --help", command.Name(), problem, command.CommandPath())
-}
-
 func (a *app) allow() *cobra.Command {
 	r := request{cost: 1}
 	command := &cobra.Command{
 		Use:   "allow KEY",
 		Short: "Ask for units of a limit, and spend them",
-		Long: `Ask for units of a limit at a key. They are spent when the call is admitted. The
-scripts are loaded first, which does no harm where they are.
+		Long: `Ask for units of a limit at a key. They are spent when the call is admitted.
 
 Exits with 0 when admitted and with 1 when refused. A call is unfittable when its
 cost is above the burst, or above a window's amount: it can never be admitted.
 In JSON, status is 1 when admitted, 0 when refused, -1 when unfittable; then
 retry_after_ns is -1.
 
-It calls gcra_v2 or window_v2. All callers of a key should call the same version;
-both keep the same state.`,
-		Example: `  tatami allow user:42 --amount 300 --period 1m --burst 60
+` + keyHelp,
+		Example: `  tatami allow 42 --amount 300 --period 1m --burst 60 --name login
   tatami allow backup --amount 1 --period 1h && ./backup`,
 		Args: oneKey,
 		RunE: a.onRequest(&r, func(result loader.Result) bool { return result.Allowed }),
 	}
-	requestFlags(command, &r)
+	r.flags(command)
+	r.scriptFlag(command)
 	command.Flags().Func("cost", "`units` asked for; 0 only looks (default 1)", whole(&r.cost))
 	return command
 }
@@ -112,38 +42,33 @@ func (a *app) peek() *cobra.Command {
 		Long: `Show what remains of a limit at a key. Nothing is written to the key. Exits with 0
 when a unit remains and with 1 when none does.
 
-Before a key's callers move from version 1 to 2, look at it with --v1 and without:
-each answers from the state that is there.`,
-		Example: `  tatami peek user:42 --amount 300 --period 1m --burst 60
-  tatami peek user:42 --amount 300 --period 1m --burst 60 --v1`,
+Before a key's callers move from gcra_v1 to gcra_v2, look at it by both: each
+answers from the state that is there.
+
+` + keyHelp,
+		Example: `  tatami peek 42 --amount 300 --period 1m --burst 60 --name login
+  tatami peek 42 --amount 300 --period 1m --burst 60 --name login --script gcra_v1`,
 		Args: oneKey,
 		RunE: a.onRequest(&r, func(result loader.Result) bool { return result.Remaining > 0 }),
 	}
-	requestFlags(command, &r)
+	r.flags(command)
+	r.scriptFlag(command)
 	return command
 }
 
-// onRequest makes a command's RunE that checks the limit, connects, loads the scripts,
-// asks for the units at the key and prints the result. It exits with 1 unless ok
-// accepts the result.
+// onRequest makes a command's RunE that checks the request, connects, asks for the units
+// and prints the result. It exits with 1 unless ok accepts the result.
 func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Command, []string) error {
 	onServer := a.onServer(func(ctx context.Context, client redis.UniversalClient, args []string) error {
-		var options []loader.Option
-		if r.v1 {
-			options = append(options, loader.WithScripts("gcra_v1", "window_v1"))
-		}
-		limiter, err := loader.New(client, options...)
+		limiter, err := r.limiter(client)
 		if err != nil {
 			return err
 		}
 		result, err := limiter.AllowN(ctx, args[0], r.limit, r.cost)
-		if errors.Is(err, loader.ErrBadState) {
-			return fmt.Errorf("key %q: %w", args[0], err)
-		}
 		if err != nil {
-			return err
+			return ofKey(limiter.Key(args[0], r.limit), err)
 		}
-		if err := a.printResult(result, r); err != nil {
+		if err := a.printResult(result, r.cost); err != nil {
 			return err
 		}
 		if !ok(result) {
@@ -155,14 +80,14 @@ func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Com
 		if flags := command.Flags(); !flags.Changed("amount") || !flags.Changed("period") {
 			return fmt.Errorf("%s needs --amount and --period; see %s --help", command.Name(), command.CommandPath())
 		}
-		if err := r.limit.Validate(); err != nil {
+		if err := r.check(); err != nil {
 			return err
 		}
 		return onServer(command, args)
 	}
 }
 
-func (a *app) printResult(result loader.Result, r *request) error {
+func (a *app) printResult(result loader.Result, cost int64) error {
 	status, text := 0, fmt.Sprintf("refused, retry after %v, ", result.RetryAfter)
 	switch {
 	case result.Allowed:
@@ -170,14 +95,72 @@ func (a *app) printResult(result loader.Result, r *request) error {
 	case result.Unfittable:
 		status, text = -1, "unfittable, "
 	}
-	if r.cost == 0 {
+	if cost == 0 {
 		text = ""
 	}
 	return a.print(struct {
-		Status       int   `json:"status"`
-		Remaining    int64 `json:"remaining"`
-		RetryAfterNS int64 `json:"retry_after_ns"`
-		ResetAfterNS int64 `json:"reset_after_ns"`
-	}{status, result.Remaining, result.RetryAfter.Nanoseconds(), result.ResetAfter.Nanoseconds()},
-		fmt.Sprintf("%sremaining %d, reset after %v, %v\n", text, result.Remaining, result.ResetAfter, r.limit))
+		Status       int    `json:"status"`
+		Remaining    int64  `json:"remaining"`
+		RetryAfterNS int64  `json:"retry_after_ns"`
+		ResetAfterNS int64  `json:"reset_after_ns"`
+		Key          string `json:"key"`
+	}{status, result.Remaining, result.RetryAfter.Nanoseconds(), result.ResetAfter.Nanoseconds(), result.Key},
+		fmt.Sprintf("%sremaining %d, reset after %v, %v, key %q\n", text, result.Remaining, result.ResetAfter, result.Limit, result.Key))
+}
+
+func (a *app) reset() *cobra.Command {
+	return a.clear("reset", &cobra.Command{
+		Use:   "reset KEY",
+		Short: "Forget what was spent of a limit",
+		Long: `Forget what was spent of a limit at a key, as after a limit was set wrongly, or after
+the server's clock was. Exits with 0 also when nothing had been spent, and with 3 when
+the key holds something else than the limit's state, which is then left alone.
+
+` + lineHelp + `
+
+` + keyHelp,
+		Example: `  tatami reset 42 --name login
+  tatami reset 42 --algorithm sliding_window --period 1m`,
+	}, (*loader.Limiter).Reset)
+}
+
+func (a *app) delete() *cobra.Command {
+	return a.clear("deleted", &cobra.Command{
+		Use:   "delete KEY",
+		Short: "Delete a limit's key, whatever it holds",
+		Long: `Delete the Redis key of a limit, whatever it holds. Exits with 0 also when there is
+none. To forget only what was spent of a limit, use reset.
+
+` + lineHelp + `
+
+` + keyHelp,
+		Example: `  tatami delete 42 --name login`,
+	}, (*loader.Limiter).Delete)
+}
+
+// clear completes a command that does this to a limit's key, and then prints done and the
+// key.
+func (a *app) clear(done string, command *cobra.Command,
+	do func(l *loader.Limiter, ctx context.Context, key string, limit loader.Limit) error) *cobra.Command {
+	var r request
+	r.flags(command)
+	command.Args = oneKey
+	onServer := a.onServer(func(ctx context.Context, client redis.UniversalClient, args []string) error {
+		limiter, err := r.limiter(client)
+		if err != nil {
+			return err
+		}
+		key := limiter.Key(args[0], r.limit)
+		if err := do(limiter, ctx, args[0], r.limit); err != nil {
+			return ofKey(key, err)
+		}
+		return a.print(map[string]string{"key": key}, fmt.Sprintf("%s, key %q\n", done, key))
+	})
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := r.onlyKey(command); err != nil {
+			return err
+		}
+		return onServer(command, args)
+	}
+	return command
 }

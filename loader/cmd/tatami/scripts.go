@@ -12,7 +12,7 @@ import (
 	"github.com/tatami-rate/tatami/loader"
 )
 
-// script is a line of list and load.
+// script is a line of list.
 type script struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -45,10 +45,10 @@ func (a *app) list() *cobra.Command {
 		Short: "List the scripts: name, version, SHA1, status and bound",
 		Long: `List the scripts that this program carries, or those named. Needs no server.
 
-The version is the number in the name: allow and peek call version 2, or 1 with
---v1. A candidate may still change, a released script never does. The bound says
-how far a script's decisions lie from exact integer arithmetic, over any number of
-calls; bound_ns is 0 for an exact one.`,
+The version is the number in the name: allow and peek call the newest of each kind, or
+the one that --script names. A candidate may still change, a released script never does.
+The bound says how far a script's decisions lie from exact integer arithmetic, over any
+number of calls; bound_ns is 0 for an exact one.`,
 		Example: `  tatami list
   tatami list gcra_v2 --json`,
 		RunE: func(_ *cobra.Command, names []string) error {
@@ -93,87 +93,73 @@ func noArguments(command *cobra.Command, args []string) error {
 func (a *app) load() *cobra.Command {
 	return &cobra.Command{
 		Use:   "load",
-		Short: "Load the scripts on every master and print their SHA1s",
-		Long: `Load the scripts into the server, or into every master of its cluster, and print
-a line "SHA1 name" for each. The server's own SHA1s are held against the pinned
-ones. Loading again does no harm. Exits with 3 when a master of the cluster does not
-answer; the others then have the scripts.`,
+		Short: "Load the scripts on every master, and say which have them",
+		Long: `Load the scripts into the server, or into every master of its cluster, and print a
+line for each server and script. The servers' SHA1s are held against the pinned ones.
+Loading again does no harm. A call loads what a server lacks, so this is needed only
+where callers send EVALSHA alone.
+
+` + mastersHelp,
 		Example: `  tatami load --redis redis://localhost:6379`,
 		Args:    noArguments,
-		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
-			limiter, err := loader.New(client)
-			if err != nil {
-				return err
-			}
-			found, lost := limiter.Load(ctx)
-			if len(found) == 0 {
-				return lost
-			}
-			all, err := loader.Scripts()
-			if err != nil {
-				return err
-			}
-			var loaded []script
-			var text strings.Builder
-			for _, s := range all {
-				loaded = append(loaded, describe(s))
-				fmt.Fprintf(&text, "%s %s\n", s.SHA1, s.Name)
-			}
-			if err := a.print(loaded, text.String()); err != nil {
-				return err
-			}
-			if lost != nil {
-				return fmt.Errorf("loaded on the masters that answer; of another: %w", lost)
-			}
-			return nil
-		}),
+		RunE:    a.survey((*loader.Limiter).Load),
 	}
 }
 
 func (a *app) verify() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Check that every master has the scripts",
+		Long: `Ask the server, or every master of its cluster, for each script by its SHA1, and
+load nothing. Exits with 1 when one is missing on any of them.
+
+` + mastersHelp,
+		Example: `  tatami verify || tatami load`,
+		Args:    noArguments,
+		RunE:    a.survey((*loader.Limiter).Verify),
+	}
+}
+
+const mastersHelp = `Exits with 1 when no server is reached, among them a cluster's node without slots and
+a server that refuses INFO, by which a cluster is known. Exits with 3 when a master
+does not answer or refuses, after the lines of those that do.`
+
+// survey makes a command's RunE that asks all masters and prints what they have.
+func (a *app) survey(ask func(*loader.Limiter, context.Context) ([]loader.Presence, error)) func(*cobra.Command, []string) error {
 	type line struct {
 		Server string `json:"server"`
 		Name   string `json:"name"`
 		SHA1   string `json:"sha1"`
 		Loaded bool   `json:"loaded"`
 	}
-	return &cobra.Command{
-		Use:   "verify",
-		Short: "Check that every master has the scripts",
-		Long: `Ask the server, or every master of its cluster, for each script by its SHA1, and
-load nothing. Exits with 1 when one is missing on any of them, and with 3 when a
-master does not answer, after the lines of those that do.`,
-		Example: `  tatami verify || tatami load`,
-		Args:    noArguments,
-		RunE: a.onServer(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
-			limiter, err := loader.New(client)
-			if err != nil {
-				return err
+	return a.onMasters(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
+		limiter, err := loader.New(client)
+		if err != nil {
+			return err
+		}
+		found, failed := ask(limiter, ctx)
+		if len(found) == 0 {
+			return failed
+		}
+		missing := false
+		var lines []line
+		var text strings.Builder
+		table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+		for _, one := range found {
+			word := "loaded"
+			if !one.Loaded {
+				word, missing = "missing", true
 			}
-			found, unknown := limiter.Verify(ctx)
-			if len(found) == 0 {
-				return unknown
-			}
-			missing := false
-			var lines []line
-			var text strings.Builder
-			table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-			for _, one := range found {
-				word := "loaded"
-				if !one.Loaded {
-					word, missing = "missing", true
-				}
-				lines = append(lines, line{one.Server, one.Script, one.SHA1, one.Loaded})
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", one.Server, one.Script, one.SHA1, word)
-			}
-			table.Flush()
-			if err := a.print(lines, text.String()); err != nil {
-				return err
-			}
-			if missing && unknown == nil {
-				return &exit{code: exitRefused}
-			}
-			return unknown
-		}),
-	}
+			lines = append(lines, line{one.Server, one.Script, one.SHA1, one.Loaded})
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", one.Server, one.Script, one.SHA1, word)
+		}
+		table.Flush()
+		if err := a.print(lines, text.String()); err != nil {
+			return err
+		}
+		if missing && failed == nil {
+			return &exit{code: exitRefused}
+		}
+		return failed
+	})
 }
