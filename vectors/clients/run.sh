@@ -8,13 +8,18 @@ clients=$(dirname "$0")
 passed=0 failed=0 skipped=0
 
 start() { # a server of its own
+  for tool in redis-server redis-cli; do
+    command -v $tool >/dev/null || { echo "run.sh: $tool is not on PATH, and REDIS_URL names no server"; exit 1; }
+  done
   dir=$(mktemp -d)
+  trap 'rm -r "$dir"' EXIT
+  trap 'exit 1' HUP INT PIPE TERM # some shells run EXIT's only so
   port=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 10000))
   redis-server --port $port --bind 127.0.0.1 --dir "$dir" --save '' --appendonly no >"$dir/log" &
   server=$!
-  trap 'kill $server; wait $server || true; rm -r "$dir"' EXIT
-  # Another server may have the port; this one has then exited.
-  until redis-cli -p $port INFO server 2>/dev/null | grep -q "^process_id:$server.$"; do
+  trap 'kill $server 2>/dev/null || :; wait $server || :; rm -r "$dir"' EXIT
+  until grep -qs 'Ready to accept connections' "$dir/log"; do
+    # Another server may have the port; this one has then exited.
     kill -0 $server || { cat "$dir/log"; exit 1; }
     sleep 0.1
   done
