@@ -61,9 +61,9 @@ sum: ## bring the candidates of lua/lua.sum up to date; released lines stay
 	$(call need,go)
 	go test -count=1 ./lua -run '^TestSum$$' -update
 
-bench: ## measure the scripts beside other limiters, about 4 minutes; FLAGS='-speed -json' chooses
-	$(call need,go redis-server)
-	go -C precision/bench run . $(FLAGS)
+bench: ## measure the scripts beside other limiters; SERVER=redis:8.0, or a path, counts its instructions; FLAGS='-speed -json' chooses
+	$(call need,go $(if $(SERVER),valgrind,redis-server))
+	go -C precision/bench run . $(if $(SERVER),-server '$(if $(wildcard $(SERVER)),$(abspath $(SERVER)),$(SERVER))') $(FLAGS)
 
 check: ## gofmt, vet, staticcheck, each go.mod, lua.sum, and luacheck where there is one
 	$(call need,go gofmt)

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,10 +81,7 @@ func TestScenarios(t *testing.T) {
 			if pipelined := s.command != nil; pipelined == (c.name == "throttled v2") {
 				t.Errorf("pipelined is %v", pipelined)
 			}
-			for _, of := range []scenario{fresh, busy, refused} {
-				if of == refused && c.counts == nothing {
-					continue
-				}
+			for _, of := range c.scenarios() {
 				call, err := s.call(ctx, of, needed)
 				for i := 0; i < 70 && err == nil; i++ { // more than the burst
 					err = call()
@@ -97,9 +97,10 @@ func TestScenarios(t *testing.T) {
 			if err := s.client.Do(ctx, s.command(key)...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			exists, err := s.client.Exists(ctx, s.prefix+key).Result()
-			if err != nil || exists == 0 && c.name != "return 1" || len(s.prefix+key) != 16 {
-				t.Errorf("the command left %d keys of %d bytes: %v", exists, len(s.prefix+key), err)
+			key = s.redisKey(key)
+			exists, err := s.client.Exists(ctx, key).Result()
+			if err != nil || exists == 0 && c.name != "return 1" || len(key) != 16 {
+				t.Errorf("the command left %d keys of %d bytes: %v", exists, len(key), err)
 			}
 		})
 	}
@@ -204,7 +205,7 @@ func TestDecisions(t *testing.T) {
 	options, ctx := connectingTo(t), context.Background()
 	trace := newTrace(3000)
 	for _, c := range candidates {
-		if !strings.HasSuffix(c.name, "_v2") && c.name != "window_v1" && c.counts != firstWindow {
+		if c.name != "gcra_v2" && c.name != "window_v1" && c.counts != firstWindow {
 			continue
 		}
 		wrong, err := decideTrace(ctx, c, options, "test:"+c.label()+c.clock, trace)
@@ -218,39 +219,113 @@ func TestDecisions(t *testing.T) {
 }
 
 func TestInstructions(t *testing.T) {
-	if _, err := exec.LookPath("valgrind"); err != nil {
-		if servers.Required() {
-			t.Fatal(err)
-		}
-		t.Skipf("skipped: %v", err)
+	need(t, exec.Command("valgrind", "--version"))
+	ctx := context.Background()
+	program, err := programOf(ctx, "", "")
+	if err != nil {
+		servers.ForTest(t) // skips, or fails
 	}
-	servers.ForTest(t) // or skip
-	rows := []*row{{candidate: find(t, "return 1", noClock), of: fresh}, {candidate: find(t, "TIME, GET, SET", serverClock), of: fresh}}
-	if err := instructions(context.Background(), rows, func() {}); err != nil {
+	rows := newRows()[:2] // return 1; TIME, GET, SET
+	if err := instructions(ctx, program, rows, func() {}); err != nil {
 		t.Fatal(err)
 	}
-	if less, more := rows[0].Instructions, rows[1].Instructions; less < 1000 || more < 2*less {
-		t.Errorf("return 1 takes %.0f instructions, three commands take %.0f", less, more)
+	for _, of := range []scenario{fresh, busy} {
+		if less, more := rows[0].Instructions[of], rows[1].Instructions[of]; less < 1000 || more < 2*less {
+			t.Errorf("%s: return 1 takes %.0f instructions, three commands take %.0f", of, less, more)
+		}
 	}
 }
 
-func TestTable(t *testing.T) {
-	rows := newRows()
-	two := 2
-	rows[0].Instructions, rows[0].Wrong = 11_000, &two
-	var table, object bytes.Buffer
-	if err := writeTable(&table, rows); err != nil {
+// need skips a test, or fails it when servers are required, when the command does not
+// succeed.
+func need(t *testing.T, command *exec.Cmd) {
+	t.Helper()
+	if err := command.Run(); err != nil {
+		if servers.Required() {
+			t.Fatalf("%v: %v", command, err)
+		}
+		t.Skipf("skipped: %v: %v", command, err)
+	}
+}
+
+// The binary of an image runs here, by its own libraries.
+func TestImage(t *testing.T) {
+	ctx := context.Background()
+	for image, want := range map[string]string{"redis:8.0": "redis 8.0.", "valkey/valkey:9.1": "valkey 9.1."} {
+		t.Run(image, func(t *testing.T) {
+			need(t, exec.Command("docker", "image", "inspect", image))
+			dir := t.TempDir()
+			program, err := programOf(ctx, image, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			binary, err := executable(t.TempDir(), "server", program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server, err := servers.StartBinary(ctx, binary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Stop()
+			if !strings.HasPrefix(server.Name, want) {
+				t.Errorf("it is %s", server.Name)
+			}
+		})
+	}
+}
+
+func TestProgram(t *testing.T) {
+	ctx := context.Background()
+	if got, err := programOf(ctx, "/a server", ""); err != nil || len(got) != 1 || got[0] != "/a server" {
+		t.Errorf("a path: %q, %v", got, err)
+	}
+	if got, err := programIn(t.TempDir()); err == nil {
+		t.Errorf("a root without a server: %q", got)
+	}
+	echo, err := executable(t.TempDir(), "echo", []string{"printf", "%s.", "it's", "a b"})
+	if err != nil {
 		t.Fatal(err)
 	}
-	header, _, _ := strings.Cut(table.String(), "\n")
-	for line := range strings.Lines(table.String()) {
-		if strings.HasPrefix(line, "|") && strings.Count(line, "|") != strings.Count(header, "|") {
-			t.Errorf("%q has not as many cells as the header", line)
+	if got, err := exec.Command(echo, "c").Output(); err != nil || string(got) != "it's.a b.c." {
+		t.Errorf("the words are %q, %v", got, err)
+	}
+}
+
+func TestTables(t *testing.T) {
+	rows := newRows()
+	first, v2 := rows[0], rows[3]
+	first.Instructions[fresh] = 11_000
+	v2.Wrong = &wrongs{2, 3}
+	v2.Refused = calls{Server: 1.25, Client: 1000}
+	text := ""
+	for _, part := range tables(rows, parts{true, true, true}) {
+		for _, cells := range part.rows {
+			if len(cells) != len(part.columns) {
+				t.Errorf("%q has not as many cells as %q", cells, part.columns)
+			}
+		}
+		for line := range strings.Lines(part.String()) {
+			if len(line) > 100 {
+				t.Errorf("%d columns: %s", len(line), line)
+			}
+		}
+		text += part.String()
+	}
+	for _, want := range []string{
+		"| return 1 | - | 11000 | - | - | - |", "| gcra_v2 | server | refused | 1.2 | - | - | - | - |",
+		"| gcra_v2 | server | refused | 1000 | - | - |",
+		"| gcra_v2 | server | 2 | 3 |", "| gcra_v1 | server | - | - |",
+	} {
+		if !strings.Contains(unpadded(text), want) {
+			t.Errorf("the tables lack %q", want)
 		}
 	}
-	if want := "| return 1 | - | admitted | 11000 | - |"; !strings.Contains(table.String(), want) {
-		t.Errorf("the table lacks %q", want)
+	if got := tables(rows, parts{decisions: true}); len(got) != 1 || got[0].columns[2] != "early" {
+		t.Errorf("the tables of decisions are %v", got)
 	}
+
+	var object bytes.Buffer
 	if err := writeJSON(&object, rows, map[string]any{"server": "redis"}); err != nil {
 		t.Fatal(err)
 	}
@@ -258,13 +333,56 @@ func TestTable(t *testing.T) {
 		Server string
 		Rows   []struct {
 			Script       string
-			Instructions float64
-			Wrong        *int
+			Instructions map[string]float64
+			Calls        map[string]struct {
+				ServerUs float64 `json:"server_us"`
+			}
+			Wrong *wrongs
 		}
 	}
 	if err := json.Unmarshal(object.Bytes(), &got); err != nil || got.Server != "redis" || len(got.Rows) != len(rows) ||
-		got.Rows[0].Instructions != 11_000 || *got.Rows[0].Wrong != 2 || got.Rows[1].Wrong != nil {
+		got.Rows[0].Instructions["new key"] != 11_000 || got.Rows[0].Wrong != nil ||
+		len(got.Rows[3].Calls) != 1 || got.Rows[3].Calls["refused"].ServerUs != 1.25 || *got.Rows[3].Wrong != *v2.Wrong {
 		t.Errorf("JSON: %v\n%s", err, object.String())
+	}
+}
+
+// unpadded has one space at most between two words.
+func unpadded(text string) string { return regexp.MustCompile(` +`).ReplaceAllString(text, " ") }
+
+// README.md shows the tables that the program writes: the same columns, rows and words,
+// and a figure or '-' in each cell.
+func TestReadme(t *testing.T) {
+	content, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown [][]string // the cells of a line of a table
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimSpace(unpadded(line)); strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "| --") {
+			shown = append(shown, strings.Split(strings.Trim(line, "| "), " | "))
+		}
+	}
+	at := func(cells []string) int {
+		return slices.IndexFunc(shown, func(s []string) bool { return slices.Equal(s, cells) })
+	}
+	number := regexp.MustCompile(`^(-|[0-9]+(\.[0-9])?)$`)
+	for _, want := range tables(newRows(), parts{true, true, true}) {
+		start := at(want.columns)
+		if start < 0 || len(shown) < start+1+len(want.rows) {
+			t.Errorf("README.md lacks the table of %q", want.columns)
+			continue
+		}
+		for i, cells := range want.rows {
+			got := shown[start+1+i]
+			if len(got) != len(cells) || !slices.Equal(got[:want.names], cells[:want.names]) ||
+				slices.ContainsFunc(got[want.names:], func(cell string) bool { return !number.MatchString(cell) }) {
+				t.Errorf("README.md has the row %q where %q stands", got, cells[:want.names])
+			}
+		}
+		if !strings.Contains(string(content), want.legend) {
+			t.Errorf("README.md lacks the words:\n%s", want.legend)
+		}
 	}
 }
 
@@ -289,33 +407,79 @@ func TestBounds(t *testing.T) {
 	if want := "a: 2, at most 1: DOES NOT HOLD\nc: 7, at least 8: DOES NOT HOLD"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if got := bounds(newRows(), 0, 0); len(got) != 0 {
+	if got := bounds(boundServer, newRows(), 0, 0); len(got) != 0 {
 		t.Errorf("nothing was measured, but there is %v", got)
 	}
-	if got := bounds(newRows(), 10, 90); len(got) != 1 || got[0].got != 9 {
+	if got := bounds(boundServer, newRows(), 10, 90); len(got) != 1 || got[0].got != 9 {
 		t.Errorf("got %v, want AllowEach alone", got)
 	}
 	for _, test := range []struct {
-		script string
-		of     scenario
-		want   float64
+		script      string
+		early, late int
+		want        float64
 	}{
-		{"gcra_v1", fresh, 5}, {"gcra_v1", refused, 0}, {"gcra_v2", refused, 5},
-		{"window_v1", fresh, 10}, {"window_v2", refused, 10}, // fixed and sliding
-		{"redis_rate v10", fresh, 0},
+		{"gcra_v1", 5, 0, 5}, {"gcra_v1", 0, 5, 0}, {"gcra_v2", 0, 5, 5},
+		{"window_v1", 5, 0, 10}, {"window_v1", 0, 5, 10}, // fixed and sliding
+		{"redis_rate v10", 5, 5, 0},
 	} {
 		rows := newRows()
 		for _, r := range rows {
-			wrong := 0
-			if r.name == test.script && r.of == test.of && r.clock == serverClock {
-				wrong = 5
-			}
-			if r.counts != nothing {
-				r.Wrong = &wrong
+			r.Wrong = &wrongs{}
+			if r.name == test.script && r.clock == serverClock {
+				r.Wrong = &wrongs{test.early, test.late}
 			}
 		}
-		if got := bounds(rows, 0, 0); len(got) != 1 || got[0].got != test.want || got[0].holds() != (test.want == 0) {
-			t.Errorf("5 wrong decisions of %s, %s: %v, want %v", test.script, test.of, got, test.want)
+		if got := bounds(boundServer, rows, 0, 0); len(got) != 1 || got[0].got != test.want || got[0].holds() != (test.want == 0) {
+			t.Errorf("%d early and %d late decisions of %s: %v, want %v", test.early, test.late, test.script, got, test.want)
+		}
+	}
+}
+
+// Each bound on instructions breaks by one, and those in numbers are for one server.
+func TestInstructionBounds(t *testing.T) {
+	figures := map[string]map[scenario]float64{
+		"gcra_v1":           {fresh: 63_345},
+		"gcra_v2":           {fresh: 61_500, busy: 62_500, refused: 50_300},
+		"window_v1 fixed":   {fresh: 61_500, busy: 58_500, refused: 49_500},
+		"window_v1 sliding": {fresh: 61_500, busy: 58_500, refused: 49_500},
+		"redis_rate v10":    {fresh: 61_501, busy: 62_501, refused: 50_301},
+	}
+	brokenOf := func(server, label string, of scenario, more float64) int {
+		rows := newRows()
+		for _, r := range rows {
+			for scenario, figure := range figures[r.label()] {
+				if r.label() == label && scenario == of {
+					figure += more
+				}
+				r.Instructions[scenario] = figure
+			}
+		}
+		n := 0
+		for _, b := range bounds(server, rows, 0, 0) {
+			if !b.holds() {
+				n++
+			}
+		}
+		return n
+	}
+	if n := brokenOf(boundServer, "", fresh, 0); n != 0 {
+		t.Errorf("%d bounds are broken by the figures themselves", n)
+	}
+	for label := range figures {
+		for of := range figures[label] {
+			more, want, elsewhere := 1.0, 1, 0
+			switch label {
+			case "gcra_v2":
+				more, want, elsewhere = 2, 2, 1
+			case "redis_rate v10":
+				more, elsewhere = -2, 1
+			}
+			if n := brokenOf(boundServer, label, of, more); n != want {
+				t.Errorf("%s, %s, %+.0f: %d bounds are broken, want %d", label, of, more, n, want)
+			}
+			if n := brokenOf("redis 8.0.6", label, of, more); n != elsewhere {
+				t.Errorf("%s, %s, %+.0f on another server: %d bounds are broken, want %d", label, of, more, n, elsewhere)
+			}
 		}
 	}
 }

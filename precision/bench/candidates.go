@@ -16,7 +16,6 @@ import (
 	ulule "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"github.com/tatami-rate/tatami/loader"
-	"github.com/tatami-rate/tatami/lua"
 )
 
 // limit is the same for all: a window counts amount a period and has no burst.
@@ -54,12 +53,15 @@ const (
 
 // candidate is what is measured, with one of the clocks.
 type candidate struct {
-	name   string
-	counts string
-	clock  string
-	prefix string // what it puts before a key
-	open   opener
+	name          string
+	counts        string
+	clock         string
+	before, after string // what it puts around a key
+	open          opener
 }
+
+// redisKey is the key in the server.
+func (c candidate) redisKey(key string) string { return c.before + key + c.after }
 
 // candidates are what is measured, in the order of the table.
 var candidates = func() []candidate {
@@ -76,14 +78,12 @@ return {1, 59, 0, 200000000}`, "201"),
 			asset("gcra_v2", loader.GCRA, clock),
 			asset("window_v1", loader.FixedWindow, clock),
 			asset("window_v1", loader.SlidingWindow, clock),
-			asset("window_v2", loader.FixedWindow, clock),
-			asset("window_v2", loader.SlidingWindow, clock),
 		)
 	}
 	return append(all,
-		candidate{"redis_rate v10", gcra, serverClock, "rate:", openRedisRate},
-		candidate{"throttled v2", gcra, serverClock, "", openThrottled},
-		candidate{"ulule/limiter v3", firstWindow, serverClock, limiter.DefaultPrefix + ":", openUlule},
+		candidate{"redis_rate v10", gcra, serverClock, "rate:", "", openRedisRate},
+		candidate{"throttled v2", gcra, serverClock, "", "", openThrottled},
+		candidate{"ulule/limiter v3", firstWindow, serverClock, limiter.DefaultPrefix + ":", "", openUlule},
 	)
 }()
 
@@ -103,57 +103,44 @@ func floor(name, clock string, keys int, text string, args ...any) candidate {
 			return true, client.EvalSha(ctx, sha, []string{key}[:keys], args...).Err()
 		}, err
 	}
-	return candidate{name, nothing, clock, "", open}
+	return candidate{name, nothing, clock, "", "", open}
 }
 
-// asset is one of the scripts: through the loader where it is what the loader calls
-// for the algorithm, else through EVALSHA.
+// asset is one of the scripts, through the loader.
 func asset(name string, algorithm loader.Algorithm, clock string) candidate {
-	counts := map[loader.Algorithm]string{loader.GCRA: gcra,
-		loader.FixedWindow: fixedWindow, loader.SlidingWindow: slidingWindow}[algorithm]
-	throughLoader := func(ctx context.Context, client *redis.Client, now func() time.Time) (allower, error) {
-		var options []loader.Option
+	c := candidate{name, gcra, clock, "rl:{", "}", nil}
+	switch algorithm {
+	case loader.FixedWindow:
+		c.counts = fixedWindow
+	case loader.SlidingWindow:
+		c.counts = slidingWindow
+	}
+	if c.counts != gcra {
+		// The loader puts the period behind a window's key. Without its prefix, and with a
+		// brace that keeps it from adding a pair, the key can still be as short as others.
+		c.before, c.after = "{", ":60000000000"
+	}
+	c.open = func(_ context.Context, client *redis.Client, now func() time.Time) (allower, error) {
+		options := []loader.Option{loader.WithScripts(name)}
 		if clock == callerClock {
 			options = append(options, loader.WithClock(now))
 		}
-		limiter, err := loader.New(client, options...)
-		if err != nil {
-			return nil, err
+		if c.counts != gcra {
+			options = append(options, loader.WithPrefix(""))
 		}
+		limiter, err := loader.New(client, options...)
 		return func(ctx context.Context, key string, l limit, cost int64) (bool, error) {
 			limit := loader.Limit{Amount: l.amount, Period: l.period, Algorithm: algorithm}
-			if counts == gcra {
+			if c.counts == gcra {
 				limit.Burst = l.burst
+			} else {
+				key = "{" + key
 			}
 			result, err := limiter.AllowN(ctx, key, limit, cost)
 			return result.Allowed, err
-		}, nil
+		}, err
 	}
-	open := func(ctx context.Context, client *redis.Client, now func() time.Time) (allower, error) {
-		sha, err := client.ScriptLoad(ctx, lua.Assets[name]).Result()
-		if err != nil {
-			return nil, err
-		}
-		command, err := commandOf(ctx, client, throughLoader, now, usual)
-		if err != nil {
-			return nil, err
-		}
-		if command("")[1] == sha {
-			return throughLoader(ctx, client, now)
-		}
-		return func(ctx context.Context, key string, l limit, cost int64) (bool, error) {
-			args := []any{l.amount, int64(l.period), l.burst, cost}
-			if counts != gcra {
-				args[2] = counts
-			}
-			if clock == callerClock {
-				args = append(args, now().UnixNano())
-			}
-			reply, err := client.EvalSha(ctx, sha, []string{key}, args...).Int64Slice()
-			return err == nil && reply[0] == 1, err
-		}, nil
-	}
-	return candidate{name, counts, clock, "", open}
+	return c
 }
 
 func openRedisRate(_ context.Context, client *redis.Client, _ func() time.Time) (allower, error) {

@@ -19,47 +19,54 @@ const (
 // clientCosts fills in what a call costs the client: its time and allocations, with
 // the server's answers played back to it at once, and how often it waits for them.
 func clientCosts(ctx context.Context, options redis.Options, rows []*row, done func()) error {
-	plays := make([]func() error, len(rows))
-	times := make([][]float64, len(rows))
-	allocations := make([][]float64, len(rows))
-	for i, r := range rows {
-		s, tape, err := newTaped(ctx, r.candidate, options)
-		if err != nil {
-			return err
+	type play struct {
+		call               func() error
+		into               *calls
+		times, allocations []float64
+	}
+	var plays []*play
+	for _, r := range rows {
+		for _, o := range r.outcomes() {
+			s, tape, err := newTaped(ctx, r.candidate, options)
+			if err != nil {
+				return err
+			}
+			defer s.client.Close()
+			of := busy // an existing key is what a client meets most
+			if o.of == refused {
+				of = refused
+			}
+			p := &play{into: o.calls}
+			if p.call, err = s.call(ctx, of, needed); err != nil {
+				return err
+			}
+			tape.record()
+			if err := p.call(); err != nil {
+				return err
+			}
+			o.Trips = float64(len(tape.replies))
+			tape.play()
+			plays = append(plays, p)
 		}
-		defer s.client.Close()
-		of := busy // an existing key is what a client meets most
-		if r.of == refused {
-			of = refused
-		}
-		if plays[i], err = s.call(ctx, of, needed); err != nil {
-			return err
-		}
-		tape.record()
-		if err := plays[i](); err != nil {
-			return err
-		}
-		r.Trips = float64(len(tape.replies))
-		tape.play()
 	}
 	for range clientRounds {
-		for i := range rows {
+		for _, p := range plays {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			began := time.Now()
 			for range clientCalls {
-				if err := plays[i](); err != nil {
+				if err := p.call(); err != nil {
 					return err
 				}
 			}
-			times[i] = append(times[i], float64(time.Since(began).Nanoseconds())/clientCalls)
+			p.times = append(p.times, float64(time.Since(began).Nanoseconds())/clientCalls)
 			runtime.ReadMemStats(&after)
-			allocations[i] = append(allocations[i], float64(after.Mallocs-before.Mallocs)/clientCalls)
+			p.allocations = append(p.allocations, float64(after.Mallocs-before.Mallocs)/clientCalls)
 		}
 		done()
 	}
-	for i, r := range rows {
-		r.Client, r.Allocations = median(times[i]), median(allocations[i])
+	for _, p := range plays {
+		p.into.Client, p.into.Allocations = median(p.times), median(p.allocations)
 	}
 	return nil
 }

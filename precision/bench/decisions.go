@@ -73,14 +73,13 @@ func newTrace(length int) []decision {
 	return trace[:length]
 }
 
-// decide fills in how many decisions of each candidate are wrong. Rows come in pairs,
-// admitted and refused; those of a candidate that decides nothing stay empty.
+// decide fills in how many decisions of each candidate are wrong.
 func decide(ctx context.Context, options redis.Options, rows []*row, done func()) error {
 	trace := newTrace(traceCalls)
 	var group errgroup.Group
 	group.SetLimit(4) // they mostly wait
 	for i, r := range rows {
-		if !r.judged() {
+		if r.counts == nothing {
 			continue
 		}
 		group.Go(func() error {
@@ -88,7 +87,7 @@ func decide(ctx context.Context, options redis.Options, rows []*row, done func()
 			if err != nil {
 				return err
 			}
-			r.Wrong, rows[i+1].Wrong = &wrong.admitted, &wrong.refused
+			r.Wrong = &wrong
 			done()
 			return nil
 		})
@@ -96,9 +95,10 @@ func decide(ctx context.Context, options redis.Options, rows []*row, done func()
 	return group.Wait()
 }
 
-// wrongs counts the decisions that are wrong.
+// wrongs counts the decisions that are wrong: admissions too early, refusals too late.
 type wrongs struct {
-	admitted, refused int
+	Early int `json:"early"`
+	Late  int `json:"late"`
 }
 
 // decideTrace makes the calls of the trace at keys with this prefix. The server's
@@ -141,9 +141,9 @@ func decideTrace(ctx context.Context, c candidate, options redis.Options, prefix
 		}
 		if judge.call(d.key, d.limit, cost, from.UnixNano(), to.UnixNano(), got) {
 			if got {
-				wrong.admitted++
+				wrong.Early++
 			} else {
-				wrong.refused++
+				wrong.Late++
 			}
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
@@ -19,50 +19,42 @@ import (
 const (
 	fewCalls  = 300
 	manyCalls = 1300
-	slowCalls = 15 * time.Second // under valgrind they take less
+	slowCalls = 20 * time.Second // under valgrind they take less
 )
 
-// instructions fills in the instructions of each row, on a server each under
-// valgrind. It tells of rows as they are done.
-func instructions(ctx context.Context, rows []*row, done func()) error {
+// instructions fills in the instructions of each row, counted on a server of the program
+// under valgrind, or the mean of boundSeeds servers where there is a bound on the row. It
+// tells of servers as they are done.
+func instructions(ctx context.Context, program []string, rows []*row, done func()) error {
 	logging.Disable() // a server under valgrind refuses connections for seconds
 	defer logging.Enable()
-	valgrind, err := exec.LookPath("valgrind")
-	if err != nil {
-		return err
-	}
-	server, err := exec.LookPath("redis-server")
-	if err != nil {
-		return servers.ErrNoServer
-	}
 	dir, err := os.MkdirTemp("", "tatami-callgrind-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	// servers.Start takes the redis-server on PATH: this one. A dump, and a count
-	// from 0, comes with each ECHO. What the server does by itself ten times a second,
-	// in serverCron, is no part of a call; the option after that one undoes that
-	// nothing is counted before it.
-	script := fmt.Sprintf("#!/bin/sh\nexec '%s' --tool=callgrind --dump-before=echoCommand "+
-		"--toggle-collect=serverCron --collect-atstart=yes --callgrind-out-file='%s/%%p' '%s' \"$@\"\n",
-		valgrind, dir, server)
-	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte(script), 0o755); err != nil {
+	// A dump, and a count from 0, comes with each ECHO. What the server does by itself
+	// ten times a second, in serverCron, is no part of a call; the option after that one
+	// undoes that nothing is counted before it.
+	binary, err := executable(dir, "server", append([]string{"valgrind", "--tool=callgrind",
+		"--dump-before=echoCommand", "--toggle-collect=serverCron", "--collect-atstart=yes",
+		"--callgrind-out-file=" + filepath.Join(dir, "%p")}, program...))
+	if err != nil {
 		return err
 	}
-	path := os.Getenv("PATH")
-	if err := os.Setenv("PATH", dir+string(os.PathListSeparator)+path); err != nil {
-		return err
-	}
-	defer os.Setenv("PATH", path)
 
 	var group errgroup.Group
 	group.SetLimit(2)
+	var mu sync.Mutex // of the rows
 	for _, r := range rows {
-		for of, into := range r.scenarios() {
+		for range r.seeds() {
 			group.Go(func() error {
-				var err error
-				*into, err = countInstructions(ctx, dir, r.candidate, of)
+				counts, err := countInstructions(ctx, binary, dir, r.candidate)
+				mu.Lock()
+				defer mu.Unlock()
+				for of, count := range counts {
+					r.Instructions[of] += count / float64(r.seeds())
+				}
 				done()
 				return err
 			})
@@ -71,28 +63,28 @@ func instructions(ctx context.Context, rows []*row, done func()) error {
 	return group.Wait()
 }
 
-// countInstructions returns the server's instructions a call: those of many calls
-// less those of few, over the difference.
-func countInstructions(ctx context.Context, dir string, c candidate, of scenario) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+// countInstructions returns a server's instructions a call in each scenario.
+func countInstructions(ctx context.Context, binary, dir string, c candidate) (map[scenario]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	server, err := servers.Start(ctx)
+	// The slow log would note what is slow under valgrind alone.
+	server, err := servers.StartBinary(ctx, binary, "--slowlog-log-slower-than", "-1")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer server.Stop()
 	options, err := connecting(server)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	s, err := newSession(ctx, c, options)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer s.client.Close()
 	pid, err := info(ctx, s.client, "server", "process_id")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	dumps := 0
 	count := func() (float64, error) {
@@ -102,6 +94,18 @@ func countInstructions(ctx context.Context, dir string, c candidate, of scenario
 		dumps++
 		return total(filepath.Join(dir, pid+"."+strconv.Itoa(dumps)))
 	}
+	counts := map[scenario]float64{}
+	for _, of := range c.scenarios() {
+		if counts[of], err = s.countCalls(ctx, of, count); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}
+
+// countCalls returns the instructions a call of the scenario: those of many calls less
+// those of few, over the difference.
+func (s *session) countCalls(ctx context.Context, of scenario, count func() (float64, error)) (float64, error) {
 	made := map[int]float64{}
 	for _, calls := range []int{fewCalls, manyCalls} {
 		call, err := s.call(ctx, of, slowCalls)

@@ -41,14 +41,14 @@ type tats struct {
 
 func (j *gcraJudge) call(key string, l limit, cost, fromNs, toNs int64, admitted bool) bool {
 	tat := j.keys[key]
-	interval := int64(l.period)
-	up := (interval + l.amount - 1) / l.amount * l.amount
+	exact := precision.NewGCRA(1, int64(l.period), l.burst, 1)
+	up := precision.NewGCRA(1, int64(l.period), l.burst, l.amount)
 	from, to := (fromNs-j.originNs)*l.amount, (toNs-j.originNs)*l.amount
 	if !admitted {
-		return from >= tat.latest+(cost-l.burst)*up
+		return from >= up.FirstNs(tat.latest, cost)
 	}
-	wrong := to < tat.earliest+(cost-l.burst)*interval
-	j.keys[key] = tats{max(tat.earliest, from) + cost*interval, max(tat.latest, to) + cost*up}
+	wrong := to < exact.FirstNs(tat.earliest, cost)
+	j.keys[key] = tats{max(tat.earliest, from) + cost*exact.Interval, max(tat.latest, to) + cost*up.Interval}
 	return wrong
 }
 

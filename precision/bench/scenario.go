@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,10 +17,24 @@ import (
 type scenario string
 
 const (
-	fresh   scenario = "fresh"   // each call a new key: admitted
-	busy    scenario = "busy"    // one key with much room: admitted
-	refused scenario = "refused" // one key with nothing left
+	fresh   scenario = "new key"           // each call another one: admitted
+	busy    scenario = "busy key"          // one key with much room: admitted
+	slow    scenario = "busy, 10 a minute" // the same, at less than one a second
+	refused scenario = "refused"           // one key with nothing left
 )
+
+// scenarios are those in which the instructions of a candidate are counted. A window's
+// busy key has the same period and expiry at any amount.
+func (c candidate) scenarios() []scenario {
+	switch c.counts {
+	case nothing:
+		return []scenario{fresh, busy}
+	case gcra:
+		return []scenario{fresh, busy, slow, refused}
+	default:
+		return []scenario{fresh, busy, refused}
+	}
+}
 
 const roomy = 60_000 // units; the busy key has room for so many calls
 
@@ -68,10 +84,11 @@ func newSession(ctx context.Context, c candidate, options redis.Options) (*sessi
 	return s, nil
 }
 
-// newKey returns a new key that is 16 bytes long with the prefix.
+// newKey returns a new key that is 16 bytes long with what the limiter puts around it.
 func (s *session) newKey() string {
 	s.keys++
-	return fmt.Sprintf("%0*d", 16-len(s.prefix), s.keys)
+	number := strconv.FormatInt(int64(s.keys), 36) // for windows 46656 of them, which do
+	return strings.Repeat("0", 16-len(s.redisKey(number))) + number
 }
 
 // expect makes a call, which has to come out so.
@@ -92,8 +109,11 @@ func (s *session) call(ctx context.Context, of scenario, need time.Duration) (fu
 	switch of {
 	case fresh:
 		return func() error { return s.expect(ctx, s.newKey(), usual, 1, true) }, nil
-	case busy:
+	case busy, slow:
 		l, key := limit{usual.amount, usual.period, roomy}, s.newKey()
+		if of == slow {
+			l.amount = 10
+		}
 		if s.counts != gcra {
 			l.amount = roomy
 		}

@@ -41,17 +41,17 @@ func speed(ctx context.Context, options redis.Options, rows []*row, done func())
 			return 0, 0, err
 		}
 		defer s.client.Close()
-		if r.of == fresh {
-			if r.Bytes, err = s.bytes(ctx); err != nil {
-				return 0, 0, err
-			}
+		if r.Bytes, err = s.bytes(ctx); err != nil {
+			return 0, 0, err
 		}
-		add(&r.Server, func() (float64, error) { return s.serverTime(ctx, r.of) })
-		for i, depth := range depths {
-			if depth == 1 {
-				add(&r.Rates[i], func() (float64, error) { return s.singly(ctx, r.of) })
-			} else if s.command != nil {
-				add(&r.Rates[i], func() (float64, error) { return s.pipelined(ctx, r.of, depth) })
+		for _, o := range r.outcomes() {
+			add(&o.Server, func() (float64, error) { return s.serverTime(ctx, o.of) })
+			for i, depth := range depths {
+				if depth == 1 {
+					add(&o.Rates[i], func() (float64, error) { return s.singly(ctx, o.of) })
+				} else if s.command != nil {
+					add(&o.Rates[i], func() (float64, error) { return s.pipelined(ctx, o.of, depth) })
+				}
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func (s *session) bytes(ctx context.Context) (float64, error) {
 	if err := s.expect(ctx, key, usual, 1, true); err != nil {
 		return 0, err
 	}
-	n, err := s.client.MemoryUsage(ctx, s.prefix+key).Result()
+	n, err := s.client.MemoryUsage(ctx, s.redisKey(key)).Result()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
