@@ -29,9 +29,9 @@ type Script struct {
 // names another of their kind.
 var (
 	pinned = []Script{
-		{Name: "gcra_v1", SHA1: "91a073e9898fa0093d436bba04d30cbb36dc66ba", Bound: 256, text: lua.GCRAV1},
-		{Name: "gcra_v2", SHA1: "b42bd3af19e3995c8eef8cbfcb0f2cc286404381", text: lua.GCRAV2},
-		{Name: "window_v1", SHA1: "d3687610751f5bbca72ed78a3f2bdca028f66005", text: lua.WindowV1},
+		{Name: "gcra_v1", SHA1: "f1850d25888b005db8becbf08db9f7753a4ffcfe", Bound: 256, text: lua.GCRAV1},
+		{Name: "gcra_v2", SHA1: "98ddf9b6760a7d9ee26de2b12cd6ea5c04596c98", text: lua.GCRAV2},
+		{Name: "window_v1", SHA1: "9ae1a70aac371f6402f19acca077e03464f72f25", text: lua.WindowV1},
 	}
 	defaults = []string{"gcra_v2", "window_v1"}
 )

@@ -142,10 +142,7 @@ if retry <= 0 then
     ahead = ahead + cost * interval -- grid
     reset = ahead - below
     local ns = grid_sub_ns + ahead -- grid
-    local tat_sub_ns = ns % 1e9
-    if ns >= 2^53 then -- where % is not exact, and fmod is
-      tat_sub_ns = math.fmod(ns, 1e9)
-    end
+    local tat_sub_ns = ns % 1e9 -- exact: 1e9 is on the grid too
     local ahead_s = (ns - tat_sub_ns) / 1e9
     local tat_s = now_s + ahead_s
     -- Known digits are not printed again, which would cost most. And %d takes C's long,

@@ -29,7 +29,7 @@
 --   then tat = base + cost * interval
 -- exactly, for clocks to 2262: an instant is two whole doubles, seconds (_s) and the
 -- nanoseconds on top of them (_sub_ns, below 10^9); a difference below 2^53 ns is one.
--- From 2^53 ns on (104 days), waits are up to 4096 ns more.
+-- From 2^53 ns on (104 days), waits are up to 4096 ns more, and end at 2^63 - 1024.
 -- Where a line is written for speed, a comment says so.
 
 -- Check. A local costs less to read than a global or an upvalue.
@@ -149,7 +149,7 @@ if retry <= 0 then
     elseif tat_s >= 2^31 then
       tat = string.format('%.0f%09d', tat_s, tat_sub_ns)
     elseif tat_s == now_s and time then
-      tat = time[1] .. string.format('%09d', tat_sub_ns)
+      tat = string.format('%s%09d', time[1], tat_sub_ns)
     else
       tat = string.format('%d%09d', tat_s, tat_sub_ns)
     end
@@ -167,9 +167,11 @@ if retry <= 0 then
     if expiry_s == was_s and time then
       done = redis_pcall('SET', key, tat, 'KEEPTTL')
     else
-      local ttl_s = '2' -- the least, which is not printed either
+      local ttl_s = '2' -- the usual ones are not printed either
       if not time then
         ttl_s = string.format('%d', expiry_s - now_s + 61)
+      elseif expiry_s == now_s + 1 then
+        ttl_s = '3'
       elseif expiry_s > now_s then
         ttl_s = string.format('%d', expiry_s - now_s + 2)
       end

@@ -67,8 +67,8 @@ var functions = map[kind]struct {
 // nine digits of the nanoseconds below a second, or as such digits. %d goes through an
 // integer, C's long on a server, so its numbers are below 2^31: below31. %.0f prints any
 // double in full, a whole one exactly. Lua 5.4 wants a whole number for %d, which may be a
-// double, and takes an integer for %.0f too.
-var formats = []string{"%d", "%09d", "%d%09d", "%.0f%09d"}
+// double, and takes an integer for %.0f too. %s takes over digits as they are.
+var formats = []string{"%d", "%09d", "%d%09d", "%s%09d", "%.0f%09d"}
 
 // digitPatterns are the patterns of string.find that tell digits, with whether
 // digits are what is found.
@@ -544,7 +544,11 @@ func (c *checker) call(call *ast.FuncCallExpr) kind {
 	}
 	before := len(c.faults)
 	for i, arg := range call.Args {
-		c.want(arg, function.args[i], fmt.Sprintf("argument %d of %s", i+1, name))
+		due := function.args[i]
+		if form, ok := call.Args[0].(*ast.StringExpr); ok && name == "string.format" && i == 1 && strings.HasPrefix(form.Value, "%s") {
+			due = digits
+		}
+		c.want(arg, due, fmt.Sprintf("argument %d of %s", i+1, name))
 	}
 	switch name {
 	case "string.sub":
@@ -717,7 +721,7 @@ func (c *checker) concat(e *ast.StringConcatOpExpr) kind {
 var below53 = map[string]map[string]string{
 	"gcra_v1": {
 		"period_ns": "checked to be at most 2^52",
-		"ns":        "or else math.fmod takes the place of the result",
+		"ns":        "it and 1e9 are multiples of 256, and it is less than 2^53 of them",
 		"left":      "it and interval are multiples of 256, and it is less than 2^53 of them",
 	},
 	"gcra_v2": {
@@ -1064,10 +1068,11 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = redis.call('SET', KEYS[1], string.char(ARGV[1]), 'EX', string.format('%d', 1))", "argument 1 of string.char is a text"},
 		{"local x = 'GET' local y = redis.call(x, KEYS[1])", "argument 1 of a command"},
 		{"local x = string.char(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)", "string.char with 13 arguments"},
-		{"local x = string.format('%.14g', 1)", `string.format with a format other than ["%d" "%09d" "%d%09d" "%.0f%09d"]`},
+		{"local x = string.format('%.14g', 1)", `string.format with a format other than ["%d" "%09d" "%d%09d" "%s%09d" "%.0f%09d"]`},
 		{"local x = string.format('%.0f', 1)", "string.format with a format other than"},
 		{"local x = string.format('%9d', 1)", "string.format with a format other than"},
-		{"local x = string.format('%s%09d', 1, 2)", "string.format with a format other than"},
+		{"local x = string.format('%s%09d', 1, 2)", "argument 2 of string.format is a number where a text of digits is due"},
+		{"local x = string.format('%s%09d', ARGV[1], 2)", "argument 2 of string.format is a text where a text of digits is due"},
 		{"local x = string.format('%d%09d', 1)", `string.format of "%d%09d" with 1 numbers`},
 		{"local x = string.format('%d', 1, 2)", `string.format of "%d" with 2 numbers`},
 		{"local x = string.format('%d')", `string.format of "%d" with 0 numbers`},

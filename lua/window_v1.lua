@@ -193,8 +193,8 @@ elseif current > 0 or sliding and previous > 0 then
   reset = gap + left
 end
 
--- Write. The expiry covers both counters in both modes. From 2^53 ns on sum and quotient
--- may come out a second short, which the margins have.
+-- Write. The expiry covers both counters in both modes. By the server's clock the sum may
+-- round from 2^53 ns on and come out a second short, which the margin has.
 if status == 1 and cost > 0 then
   local i_low, w_low, p0, c0 = index % 2^16, w % 2^16, previous % 256, current % 256
   local i_high, w_high = (index - i_low) / 2^16, (w % 2^32 - w_low) / 2^16

@@ -222,8 +222,8 @@ func TestLemmaCarried(t *testing.T) {
 	}
 }
 
-// fmod parts any ns of gcra_v1's write, a multiple of 256, into seconds and the rest; and
-// so does %, as 256 divides 1e9.
+// % parts any ns of gcra_v1's write, a multiple of 256, into seconds and the rest, as 256
+// divides 1e9.
 func TestLemmaSplit(t *testing.T) {
 	const most = 1<<60 + 1<<30
 	rng := rand.New(rand.NewPCG(9, 9))

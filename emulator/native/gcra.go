@@ -176,7 +176,7 @@ func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRASt
 			ahead = ahead + a.Cost*interval
 			reset = ahead - below
 			ns := gridSubNs + ahead
-			tatSubNs := number.FmodWhole(ns, 1e9)
+			tatSubNs := number.ModWhole(ns, 1e9) // exact: both are on the grid
 			after = GCRAState{Exists: true, TAT: Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}}
 			d.Written, d.TTLS = true, stored.ttlS(&after, now)
 		}

@@ -8,8 +8,7 @@
 # Gappa cannot state % and floor of a quotient, the test of a quotient against a whole
 # number, nor that a rounded sum keeps its side of a double. Tests in
 # precision/lemmas_test.go cover these: TestLemmaRemainder, TestLemmaQuotient,
-# TestLemmaBurst, TestLemmaSides, TestLemmaClock, TestLemmaSplit. fmod is exact by its
-# definition in C.
+# TestLemmaBurst, TestLemmaSides, TestLemmaClock, TestLemmaSplit.
 
 @double = float<ieee_64,ne>;
 
@@ -55,7 +54,7 @@ retry double= ahead_ - room_;
 retry_near double= retry_near_ - below;
 reset_near double= ahead_near_ - below;
 
-# the write: tat_sub_ns is ns % 1e9 or fmod(ns, 1e9), on the grid as 1e9 is 512 * 5^9.
+# the write: tat_sub_ns is ns % 1e9, on the grid as 1e9 is 512 * 5^9.
 # Whole_ns is whole_s_ times 1e9.
 spent double= base + spend_;
 ns double= grid_sub_ns_ + spent_;
