@@ -236,8 +236,12 @@ func (c *checker) branches(s *ast.IfStmt) {
 // below31If returns the local that a condition, name < 2^31 or name >= 2^31, shows to be
 // below 2^31 when it comes out as truth.
 func below31If(condition ast.Expr, truth bool) string {
+	shows := ">="
+	if truth {
+		shows = "<"
+	}
 	e, ok := condition.(*ast.RelationalOpExpr)
-	if !ok || e.Operator != map[bool]string{true: "<", false: ">="}[truth] {
+	if !ok || e.Operator != shows {
 		return ""
 	}
 	if bound, ok := literal(e.Rhs); !ok || bound != 1<<31 {
