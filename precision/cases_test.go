@@ -150,7 +150,7 @@ func TestTTLIsNeverTooShort(t *testing.T) {
 }
 
 func TestSlidingWindowCarriesOver(t *testing.T) {
-	eachDriver(t, func(t *testing.T, d versioned) {
+	eachWindowDriver(t, func(t *testing.T, d versioned) {
 		k := newKey(t, d, sliding(10, 60000))
 		for i := range int64(9) {
 			k.want(1, epoch+59000*ms, 1, 9-i, 0)
@@ -299,7 +299,7 @@ func TestTwentyCallsInOneMicrosecond(t *testing.T) {
 
 // A clock that runs back over a boundary counts as the stored window's start.
 func TestWindowClockRunsBackwards(t *testing.T) {
-	eachDriver(t, func(t *testing.T, d versioned) {
+	eachWindowDriver(t, func(t *testing.T, d versioned) {
 		for _, limit := range []Call{fixed(10, 1000), sliding(10, 1000)} {
 			k := newKey(t, d, limit)
 			admitted := int64(0)
@@ -325,7 +325,7 @@ func TestWindowClockRunsBackwards(t *testing.T) {
 }
 
 func TestRetryOfASlidingWindow(t *testing.T) {
-	eachDriver(t, func(t *testing.T, d versioned) {
+	eachWindowDriver(t, func(t *testing.T, d versioned) {
 		k := newKey(t, d, sliding(60, 60000))
 		k.call(60, epoch)
 		// 48 s left: the 60 of before weigh 48, and 12 fit
@@ -346,10 +346,7 @@ func TestTwoPeriodsOnOneWindowKey(t *testing.T) {
 		"halves": func(i int) int { return i / 500 }, "by tens": func(i int) int { return i / 10 % 2 },
 		"one at first": func(i int) int { return min(i, 1) },
 	}
-	eachDriver(t, func(t *testing.T, d versioned) {
-		if d.version == 2 {
-			t.Skip("there is one version of the window")
-		}
+	eachWindowDriver(t, func(t *testing.T, d versioned) {
 		for _, limits := range [][2]Call{
 			{fixed(100, 1000), fixed(5, 60000)}, {sliding(100, 1000), sliding(5, 60000)},
 			{fixed(100, 60000), fixed(200, 120000)}, {sliding(100, 60000), sliding(200, 120000)},
@@ -399,19 +396,25 @@ func TestTwoPeriodsOnOneWindowKey(t *testing.T) {
 // at most 1000 of the owner's are right, and 12,000 of 12,000 were admitted where a key
 // told the periods not apart.
 func TestRollingDeployOfAnotherPeriod(t *testing.T) {
-	k := newKey(t, versioned{NewNative(), 1}, fixed(100, 60000))
-	admitted, foreign := int64(0), 0
-	for i := range int64(12000) {
-		k.limit = []Call{fixed(100, 60000), fixed(200, 120000)}[i%2]
-		if o := k.try(1, epoch+i*50*ms); o.Err == otherPeriod {
-			foreign++
-		} else {
-			admitted += o.Status
+	eachWindowDriver(t, func(t *testing.T, d versioned) {
+		k := newKey(t, d, fixed(100, 60000))
+		admitted, foreign := int64(0), 0
+		for i := range int64(12000) {
+			k.limit = []Call{fixed(100, 60000), fixed(200, 120000)}[i%2]
+			now := epoch + i*50*ms
+			switch o := k.moving(1, now, now); o.Err {
+			case "":
+				admitted += o.Status
+			case otherPeriod:
+				foreign++
+			default:
+				t.Fatalf("call %d: %s", i, o.Err)
+			}
 		}
-	}
-	if admitted != 1000 || foreign != 6000 {
-		t.Errorf("%d admitted, want 1000, and %d of another period, want 6000", admitted, foreign)
-	}
+		if admitted != 1000 || foreign != 6000 {
+			t.Errorf("%d admitted, want 1000, and %d of another period, want 6000", admitted, foreign)
+		}
+	})
 }
 
 // The server's clock is an hour ahead for one admitted call, then right again: gcra

@@ -11,9 +11,14 @@ import (
 
 // eachDriver runs a test of both versions on the native port, on the emulator and on a
 // real server.
-func eachDriver(t *testing.T, run func(t *testing.T, d versioned)) {
+func eachDriver(t *testing.T, run func(t *testing.T, d versioned)) { onDrivers(t, 2, run) }
+
+// eachWindowDriver runs a test of the window alone on the same: it has one version.
+func eachWindowDriver(t *testing.T, run func(t *testing.T, d versioned)) { onDrivers(t, 1, run) }
+
+func onDrivers(t *testing.T, versions int, run func(t *testing.T, d versioned)) {
 	onDriver := func(name string, driver func(t *testing.T) Driver) {
-		for version := 1; version <= 2; version++ {
+		for version := 1; version <= versions; version++ {
 			t.Run(fmt.Sprintf("%s v%d", name, version), func(t *testing.T) {
 				run(t, versioned{driver(t), version})
 			})
@@ -98,6 +103,15 @@ func (k *key) try(cost, nowNs int64) Outcome {
 	k.t.Helper()
 	c := k.limit
 	c.Cost, c.NowNs = cost, nowNs
+	return k.play(c)
+}
+
+// moving makes one call at nowNs, while the server's clock, which a real one keeps to
+// itself, stands at serverNs.
+func (k *key) moving(cost, nowNs, serverNs int64) Outcome {
+	k.t.Helper()
+	c := k.limit
+	c.Cost, c.NowNs, c.ServerNs = cost, nowNs, serverNs
 	return k.play(c)
 }
 
