@@ -417,6 +417,83 @@ func TestRollingDeployOfAnotherPeriod(t *testing.T) {
 	})
 }
 
+// Two callers whose clocks differ, 1 a second, both spending all they get. Calling every
+// second they keep the key alive, and get what one clock gives and the difference once.
+// In turns both spend all and leave the key until it has expired. It is then as good as
+// new on both clocks if they differ by a minute at most, so they never get more. Beyond
+// that each turn gives the slower one units that its clock has not given back yet.
+func TestTwoCallersWhoseClocksDiffer(t *testing.T) {
+	eachClockDriver(t, func(t *testing.T, d versioned) {
+		const burst, run = int64(120), int64(540) // units; s
+		for _, r := range []struct{ apartS, inTurns int64 }{{0, 537}, {59, 714}, {60, 717}, {120, 897}} {
+			once := burst + run + r.apartS
+			c := couple{newKey(t, d, gcra(1, 1000, burst)), r.apartS * second}
+			units := int64(0)
+			for at := int64(0); at <= run; at++ {
+				units += c.spend(at * second)
+			}
+			if units != once {
+				t.Errorf("%d s apart, every second: %d units, want %d", r.apartS, units, once)
+			}
+
+			c.key = newKey(t, d, gcra(1, 1000, burst))
+			at, units := int64(0), c.spend(0)
+			for next := at + c.lives(); next <= run*second; next = at + c.lives() {
+				at = next
+				units += c.spend(at)
+			}
+			for at += second; at < run*second; at += second {
+				units += c.spend(at)
+			}
+			units += c.spend(run * second)
+			if units != r.inTurns || (units > once) != (r.apartS > 60) {
+				t.Errorf("%d s apart, in turns: %d units, want %d, where once is %d", r.apartS, units, r.inTurns, once)
+			}
+		}
+
+		// Nothing but turns: each gives the faster one a burst, and the slower one too.
+		for _, r := range []struct{ apartS, turns, units, once int64 }{{120, 4, 960, 783}, {3600, 50, 360_000, 186_589}} {
+			c := couple{newKey(t, d, gcra(1, 1000, r.apartS)), r.apartS * second}
+			at, units := int64(0), c.spend(0)
+			for range r.turns - 1 {
+				at += c.lives()
+				units += c.spend(at)
+			}
+			if once := r.apartS + (at+c.aheadNs)/second; units != r.units || once != r.once {
+				t.Errorf("%d s apart, %d turns: %d units, once %d; want %d, %d", r.apartS, r.turns, units, once, r.units, r.once)
+			}
+		}
+	})
+}
+
+// couple is two callers of one key: one has the server's clock, the other's is ahead.
+type couple struct {
+	*key
+	aheadNs int64
+}
+
+// spend has the slower, then the faster one spend all that remains, so much after epoch.
+func (c couple) spend(atNs int64) (units int64) {
+	c.t.Helper()
+	serverNs := epoch + atNs
+	for _, nowNs := range []int64{serverNs, serverNs + c.aheadNs} {
+		look := c.moving(0, nowNs, serverNs)
+		if look.Remaining > 0 {
+			if o := c.moving(look.Remaining, nowNs, serverNs); o.Status != 1 || o.Remaining != 0 {
+				c.t.Fatalf("all of %+v: %+v", look, o)
+			}
+		}
+		units += look.Remaining
+	}
+	return units
+}
+
+// lives is how long it takes until the key has expired: from the millisecond after its
+// ttl on, here a few more, so that instants stay on the grid.
+func (c couple) lives() int64 {
+	return c.moving(0, 0, 0).TTLMs*ms + 4*ms
+}
+
 // The server's clock is an hour ahead for one admitted call, then right again: gcra
 // refuses for that hour to the nanosecond, a window finds no counts of an hour ahead.
 func TestServerClockAnHourAhead(t *testing.T) {

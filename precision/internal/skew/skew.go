@@ -12,7 +12,8 @@
 // admission, b that of its last, and N the units of all, tat >= a + N*interval after
 // the last; it was admitted, so tat <= b + interval*burst, and b - a <= D. S is counted
 // once, however long the stretch: skew costs S / interval units, once. For gcra_v1
-// this holds with its own interval, as its tat is the exact one or later.
+// this holds with its own interval, as its tat is the exact one or later. It holds while
+// the key is there, and with S <= 60 s also when it expires, as below.
 //
 // window_v1, with S <= 60 s: the window that a call is counted in never moves back,
 // since a clock behind the stored window counts as its first instant. So the clocks
@@ -24,8 +25,11 @@
 // is left of it at its last admission. One unit more in a window takes at most one from
 // the next, so the sum is largest when each window in turn admits all that it can.
 //
-// Expiry changes nothing: with now_ns passed it comes 60 s after the key is as good as
-// new on the writer's clock, so after that on every clock.
+// With S <= 60 s expiry changes nothing: with now_ns passed it comes 60 s or more after
+// the key is as good as new on the writer's clock, so it is that on every clock by then.
+// With a larger S the key may be gone before it is as good as new on a slower clock, and
+// each time that happens this one is given units anew, up to a burst or amount. The bounds
+// then hold only from one expiry to the next; TestTwoCallersWhoseClocksDiffer has an example.
 package skew
 
 import (
