@@ -14,7 +14,7 @@ type Fed struct {
 	script   Script
 	grid     int64 // of the interval of gcra, in ns
 	limit    GCRA  // of the last call, whose limit is that of limitOf
-	limitOf  [3]int64
+	limitOf  struct{ amount, periodNs, burst int64 }
 	tat      int64
 	counts   Counts
 	periodNs uint32 // of the counts, mod 2^32
@@ -32,10 +32,16 @@ func (f *Fed) Hold(s State) {
 
 // GCRA is the limiter of a call.
 func (f *Fed) GCRA(c *Call) GCRA {
-	if of := [3]int64{c.Amount, c.PeriodNs, c.Burst}; f.limitOf != of {
-		f.limit, f.limitOf = NewGCRA(c.Amount, c.PeriodNs, c.Burst, f.grid), of
+	if of := &f.limitOf; of.amount != c.Amount || of.periodNs != c.PeriodNs || of.burst != c.Burst {
+		f.learn(c)
 	}
 	return f.limit
+}
+
+// learn keeps the limiter of a call, for those of the same limit.
+func (f *Fed) learn(c *Call) {
+	f.limit = NewGCRA(c.Amount, c.PeriodNs, c.Burst, f.grid)
+	f.limitOf.amount, f.limitOf.periodNs, f.limitOf.burst = c.Amount, c.PeriodNs, c.Burst
 }
 
 // Window is the limiter of a call.
@@ -84,14 +90,19 @@ func (f *Fed) Ask(c *Call) Verdict {
 // Admit takes over a call that the script admitted.
 func (f *Fed) Admit(c *Call) {
 	switch {
-	case c.Cost == 0:
 	case f.script.IsWindow():
-		w := c.Window()
-		at, leftNs, gapNs := w.At(f.held(c), c.NowNs)
+		at, leftNs, gapNs := c.Window().At(f.held(c), c.NowNs)
+		f.count(c, at, leftNs, gapNs)
+	case c.Cost > 0:
+		f.tat = max(f.tat, c.NowNs) + c.Cost*f.GCRA(c).Interval
+	}
+}
+
+// count takes over a call of a window on the counts as At gives them.
+func (f *Fed) count(c *Call, at Counts, leftNs, gapNs int64) {
+	if c.Cost > 0 {
 		at.Current += uint16(c.Cost)
 		f.counts, f.periodNs, f.endNs = at, uint32(c.PeriodNs), c.NowNs+gapNs+leftNs+c.PeriodNs
-	default:
-		f.tat = max(f.tat, c.NowNs) + c.Cost*f.GCRA(c).Interval
 	}
 }
 
@@ -173,13 +184,21 @@ func (j *Claims) Set(serverNs int64) { j.nowMs = serverNs / 1e6 }
 // Expire gives the key this time to live in ms by hand, -1 for ever.
 func (j *Claims) Expire(ttlMs int64) { j.expires, j.expiresMs = ttlMs >= 0, j.nowMs+ttlMs }
 
-// Call holds one outcome against the oracle, and returns what exact arithmetic answers,
-// fed with the same admissions: the zero verdict where the script has to answer an error.
-func (j *Claims) Call(c *Call, o *Outcome) (exact Verdict) {
-	if j.Decisions++; o.Status == 1 {
-		j.Admitted++
+// Exact is what exact arithmetic answers to the call that comes next, fed with the script's
+// admissions: the zero verdict where the script has to answer an error.
+func (j *Claims) Exact(c *Call) Verdict {
+	j.arrive(c)
+	switch {
+	case !j.fed.Takes(c) || !j.script.Reads(j.state, c):
+		return Verdict{}
+	case j.script == GCRAV1:
+		return j.exact.Ask(c)
 	}
-	j.before, j.call = j.call, c
+	return j.fed.Ask(c)
+}
+
+// arrive brings the server's clock to a call, and lets the key expire.
+func (j *Claims) arrive(c *Call) {
 	if c.ServerNs > 0 {
 		j.nowMs = c.ServerNs / 1e6
 	}
@@ -187,16 +206,24 @@ func (j *Claims) Call(c *Call, o *Outcome) (exact Verdict) {
 		j.state, j.expires = State{}, false
 		j.fed.Gone(c.NowNs)
 	}
+}
+
+// Call holds one outcome against the oracle.
+func (j *Claims) Call(c *Call, o *Outcome) {
+	if j.Decisions++; o.Status == 1 {
+		j.Admitted++
+	}
+	j.before, j.call = j.call, c
+	j.arrive(c)
 	switch j.script {
 	case GCRAV1:
-		exact = j.gcraV1(c, o)
+		j.gcraV1(c, o)
 	case GCRAV2:
-		exact = j.gcraV2(c, o)
+		j.gcraV2(c, o)
 	default:
-		exact = j.window(c, o)
+		j.window(c, o)
 	}
 	j.state = o.State
-	return exact
 }
 
 // TTLMs is the time to live that the key has by the oracle's account.
@@ -272,7 +299,7 @@ func (s Script) Reads(state State, c *Call) bool {
 	return !c.ByServer || c.NowNs < least19 || state.Value >= least19 && (state.Credit == "" || state.Last >= least19)
 }
 
-func (j *Claims) gcraV1(c *Call, o *Outcome) (exact Verdict) {
+func (j *Claims) gcraV1(c *Call, o *Outcome) {
 	g := j.fed.GCRA(c)
 	if p := j.before; p != nil {
 		if c.NowNs < p.NowNs || c.Amount != p.Amount || c.PeriodNs != p.PeriodNs || c.Burst != p.Burst {
@@ -286,29 +313,31 @@ func (j *Claims) gcraV1(c *Call, o *Outcome) (exact Verdict) {
 	switch {
 	case !j.fed.Takes(c):
 		j.refused(o, "BADARG gcra_v1: now_ns")
-		return exact
+		return
 	case !j.script.Reads(j.state, c):
 		j.refused(o, "BADSTATE gcra_v1: ")
-		return exact
+		return
 	case o.Err != "":
 		j.fail(&j.WrongReplies, "error %q", o.Err)
-		return exact
+		return
 	}
-	want := j.fed.Ask(c)
-	exact = j.exact.Ask(c)
+	status, retryNs, _ := g.decide(j.fed.tat, c.Cost, now)
 	if (o.Status == -1) != (c.Cost > c.Burst) {
 		j.fail(&j.WrongReplies, "status %d with cost %d of burst %d", o.Status, c.Cost, c.Burst)
 	}
 
 	switch {
 	case o.Status == 1 && c.Cost > 0:
-		if want.Status != 1 {
-			j.fail(&j.Early, "admitted %d ns early", want.RetryAfterNs)
+		if status != 1 {
+			j.fail(&j.Early, "admitted %d ns early", retryNs)
 		}
-		if !j.lost && exact.Status != 1 {
-			j.fail(&j.Early, "admitted %d ns early by the exact interval", exact.RetryAfterNs)
+		if !j.lost {
+			status, retryNs, _ := j.exact.GCRA(c).decide(j.exact.tat, c.Cost, now)
+			if status != 1 {
+				j.fail(&j.Early, "admitted %d ns early by the exact interval", retryNs)
+			}
 		}
-		j.exact.Admit(c)
+		j.exact.Admit(c) // also when lost, for Exact
 		j.fed.Admit(c)
 		late := int64(o.State.Value) - j.fed.tat
 		if !o.State.Exists || o.State.Value != uint64(tatAfter) || late < 0 || late >= grid {
@@ -320,8 +349,8 @@ func (j *Claims) gcraV1(c *Call, o *Outcome) (exact Verdict) {
 			j.fail(&j.WrongReplies, "retry_after %d on an admission", o.RetryAfterNs)
 		}
 	case o.Status == 1:
-		if want.Status != 1 {
-			j.fail(&j.Early, "cost 0 admitted %d ns early", want.RetryAfterNs)
+		if status != 1 {
+			j.fail(&j.Early, "cost 0 admitted %d ns early", retryNs)
 		}
 		j.untouched(o)
 	case o.Status == 0:
@@ -353,7 +382,6 @@ func (j *Claims) gcraV1(c *Call, o *Outcome) (exact Verdict) {
 	if reset := max(tat-now, 0); o.ResetAfterNs < reset {
 		j.fail(&j.WrongReplies, "reset_after %d, exact %d", o.ResetAfterNs, reset)
 	}
-	return exact
 }
 
 // wide is the time from now to an instant on the grid as gcra_v1 gives it: to the
@@ -378,21 +406,21 @@ func (j *Claims) verdict(o *Outcome, want Verdict) {
 	}
 }
 
-func (j *Claims) gcraV2(c *Call, o *Outcome) (exact Verdict) {
+func (j *Claims) gcraV2(c *Call, o *Outcome) {
 	g := j.fed.GCRA(c)
 	if !j.fed.Takes(c) {
 		j.refused(o, "BADARG gcra_v2: now_ns")
-		return exact
+		return
 	}
 	if !j.script.Reads(j.state, c) {
 		j.refused(o, "BADSTATE gcra_v2: ")
-		return exact
+		return
 	}
 	want, tat := g.Call(j.fed.tat, c.Cost, c.NowNs)
 	j.verdict(o, want)
 	if want.Status != 1 || c.Cost == 0 {
 		j.untouched(o)
-		return want
+		return
 	}
 	j.fed.tat = tat
 	state := State{Exists: true, Value: uint64(tat)}
@@ -405,24 +433,24 @@ func (j *Claims) gcraV2(c *Call, o *Outcome) (exact Verdict) {
 	last := int64(state.lastNs())
 	stays := c.ByServer && j.state.Exists && int64(j.state.lastNs())/1e9 == last/1e9
 	j.expiry(o, stays, gcraTTLS(last, c.NowNs, c.ByServer), 0)
-	return want
 }
 
-func (j *Claims) window(c *Call, o *Outcome) (exact Verdict) {
+func (j *Claims) window(c *Call, o *Outcome) {
 	if !j.fed.Takes(c) {
 		j.refused(o, "BADARG window_v1: now_ns")
-		return exact
+		return
 	}
 	if !j.script.Reads(j.state, c) {
 		j.refused(o, "BADSTATE window_v1: the key holds counts of another period")
-		return exact
+		return
 	}
 	w := c.Window()
-	want, counts := w.Call(j.fed.held(c), c.Cost, c.NowNs)
+	at, leftNs, gapNs := w.At(j.fed.held(c), c.NowNs)
+	want, counts := w.call(at, leftNs, gapNs, c.Cost)
 	j.verdict(o, want)
 	if want.Status == 1 && c.Cost > 0 {
 		stays := c.ByServer && j.state.Exists && counts.Index == j.state.counts().Index
-		j.fed.Admit(c)
+		j.fed.count(c, at, leftNs, gapNs)
 		if state := newCounts(counts, c.PeriodNs); o.State != state {
 			j.fail(&j.WrongStates, "state %+v, want %+v", o.State, state)
 		}
@@ -437,7 +465,6 @@ func (j *Claims) window(c *Call, o *Outcome) (exact Verdict) {
 	if want.Status == 0 {
 		j.promise(w, c, want.RetryAfterNs)
 	}
-	return want
 }
 
 // promise checks the wait that a refusal names: the call fits after it, and not a

@@ -59,12 +59,19 @@ func (n *Native) Play(script Script, key string, calls []Call, outcomes []Outcom
 		n.keys[key] = k
 	}
 	for i := range calls {
-		outcomes[i] = k.call(script, &calls[i])
+		k.play(script, &calls[i], &outcomes[i])
 	}
 	return nil
 }
 
-func (k *nativeKey) call(script Script, c *Call) Outcome {
+// call makes a call.
+func (k *nativeKey) call(script Script, c *Call) (o Outcome) {
+	k.play(script, c, &o)
+	return o
+}
+
+// play makes a call and fills its outcome in place, which saves a copy.
+func (k *nativeKey) play(script Script, c *Call, o *Outcome) {
 	if c.ServerNs > 0 {
 		k.nowMs = c.ServerNs / 1e6
 	}
@@ -87,15 +94,16 @@ func (k *nativeKey) call(script Script, c *Call) Outcome {
 	if d.Written && d.TTLS > 0 {
 		k.expires, k.expiresMs = true, k.nowMs+d.TTLS*1000
 	}
-	o := Outcome{Err: d.Err, State: k.state(script),
-		Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}}
+	o.Err = d.Err
+	o.Status, o.Remaining, o.RetryAfterNs, o.ResetAfterNs = d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs
+	k.state(script, &o.State)
+	o.TTLMs, o.TTLSlackMs = 0, 0
 	switch {
 	case k.expires:
 		o.TTLMs = k.expiresMs - k.nowMs
 	case o.State.Exists:
 		o.TTLMs = -1
 	}
-	return o
 }
 
 func (c *Call) gcraArgs() native.GCRAArgs {
@@ -108,25 +116,20 @@ func (c *Call) windowArgs() native.WindowArgs {
 		Sliding: c.Sliding, Cost: float64(c.Cost)}
 }
 
-func (k *nativeKey) state(script Script) State {
-	if script.IsWindow() {
-		if !k.window.Exists {
-			return State{}
+func (k *nativeKey) state(script Script, s *State) {
+	if w := &k.window; script.IsWindow() {
+		*s = State{}
+		if w.Exists {
+			*s = newCounts(Counts{uint32(w.Index), uint16(w.Previous), uint16(w.Current)}, int64(w.PeriodNs))
 		}
-		w := &k.window
-		return newCounts(Counts{uint32(w.Index), uint16(w.Previous), uint16(w.Current)}, int64(w.PeriodNs))
+		return
 	}
-	if !k.gcra.Exists {
-		return State{}
-	}
-	s := State{Exists: true, Value: instantNs(k.gcra.TAT)}
-	if k.gcra.Credit != "" {
-		s.Credit, s.Last = k.gcra.Credit, instantNs(k.gcra.Last)
-	}
-	return s
+	g := &k.gcra
+	s.Exists, s.PeriodNs, s.Value, s.Credit, s.Last = g.Exists, 0, instantNs(g.TAT), g.Credit, instantNs(g.Last)
 }
 
-func instantNs(i native.Instant) uint64 { return uint64(i.S)*1e9 + uint64(i.SubNs) }
+// instantNs is an instant of at most 19 digits; both parts are whole.
+func instantNs(i native.Instant) uint64 { return uint64(int64(i.S))*1e9 + uint64(int64(i.SubNs)) }
 
 // Asset plays on a script's own text in the emulator.
 type Asset struct {

@@ -46,18 +46,21 @@ func (g GCRA) FirstNs(tat, cost int64) int64 {
 
 // Call returns the verdict on a call and the TAT after it. A fresh key's TAT is 0.
 func (g GCRA) Call(tat, cost, nowNs int64) (Verdict, int64) {
-	v := Verdict{Status: 1}
-	switch {
+	status, retryNs, tat := g.decide(tat, cost, nowNs)
+	return Verdict{status, g.Remaining(tat, nowNs), retryNs, max(tat-nowNs, 0)}, tat
+}
+
+// decide is what of the verdict says whether a call is admitted, and the TAT after it.
+func (g GCRA) decide(tat, cost, nowNs int64) (status, retryNs, after int64) {
+	switch first := g.FirstNs(tat, cost); {
 	case cost > g.Burst:
-		v.Status, v.RetryAfterNs = -1, -1
-	case nowNs < g.FirstNs(tat, cost):
-		v.Status, v.RetryAfterNs = 0, g.FirstNs(tat, cost)-nowNs
+		return -1, -1, tat
+	case nowNs < first:
+		return 0, first - nowNs, tat
 	case cost > 0:
-		tat = max(tat, nowNs) + cost*g.Interval
+		return 1, 0, max(tat, nowNs) + cost*g.Interval
 	}
-	v.Remaining = g.Remaining(tat, nowNs)
-	v.ResetAfterNs = max(tat-nowNs, 0)
-	return v, tat
+	return 1, 0, tat
 }
 
 // Remaining is the largest cost that is admitted at nowNs, and 0 where not even a
@@ -88,8 +91,8 @@ const skewNs = 60e9
 // At returns the counts as they stand at nowNs, the time left in their window, and
 // the gap until that window starts, 0 unless the clock is behind it.
 func (w Window) At(s Counts, nowNs int64) (at Counts, leftNs, gapNs int64) {
-	index := uint32(nowNs / w.PeriodNs)
-	elapsed := nowNs % w.PeriodNs
+	windows, elapsed := nowNs/w.PeriodNs, nowNs%w.PeriodNs
+	index := uint32(windows)
 	behind := s.Index - index // windows, mod 2^32
 	if behind > 0 && behind <= 1<<31 && (s.Previous > 0 || s.Current > 0) {
 		high, low := bits.Mul64(uint64(behind), uint64(w.PeriodNs))
@@ -127,23 +130,36 @@ func (w Window) Fits(s Counts, leftNs, cost int64) bool {
 // the zero value.
 func (w Window) Call(stored Counts, cost, nowNs int64) (Verdict, Counts) {
 	s, left, gap := w.At(stored, nowNs)
-	v := Verdict{Status: 1}
-	switch {
-	case cost > w.Amount:
-		v.Status, v.RetryAfterNs = -1, -1
-	case !w.Fits(s, left, cost):
-		v.Status, v.RetryAfterNs = 0, gap+w.retry(s, left, cost)
-	default:
-		s.Current += uint16(cost)
-	}
-	v.Remaining = w.Remaining(s, left)
-	if reset := w.reset(s, left); reset > 0 {
-		v.ResetAfterNs = gap + reset
-	}
+	v, s := w.call(s, left, gap, cost)
 	if v.Status != 1 || cost == 0 {
 		s = stored // nothing is written
 	}
 	return v, s
+}
+
+// call is Call on the counts as they stand, with the time left in their window and the
+// gap until it starts; it returns them with what is admitted.
+func (w Window) call(s Counts, leftNs, gapNs, cost int64) (Verdict, Counts) {
+	status, retryNs := w.decide(s, leftNs, gapNs, cost)
+	if status == 1 {
+		s.Current += uint16(cost)
+	}
+	resetNs := w.reset(s, leftNs)
+	if resetNs > 0 {
+		resetNs += gapNs
+	}
+	return Verdict{status, w.Remaining(s, leftNs), retryNs, resetNs}, s
+}
+
+// decide is what of the verdict says whether a call is admitted.
+func (w Window) decide(s Counts, leftNs, gapNs, cost int64) (status, retryNs int64) {
+	switch {
+	case cost > w.Amount:
+		return -1, -1
+	case !w.Fits(s, leftNs, cost):
+		return 0, gapNs + w.retry(s, leftNs, cost)
+	}
+	return 1, 0
 }
 
 // Remaining is the largest cost that fits, 0 where not even cost 0 does:

@@ -47,9 +47,9 @@ func NewTraceOf(script Script, calls []Call) *Trace {
 // playNative makes the calls on the native port.
 func (t *Trace) playNative() {
 	k := nativeKey{}
-	t.Native = t.Native[:0]
+	t.Native = slices.Grow(t.Native[:0], len(t.Calls))[:len(t.Calls)]
 	for i := range t.Calls {
-		t.Native = append(t.Native, k.call(t.Script, &t.Calls[i]))
+		k.play(t.Script, &t.Calls[i], &t.Native[i])
 	}
 }
 
@@ -59,23 +59,30 @@ type pace struct{ Fed }
 
 func newPace(script Script) *pace { return &pace{*NewFed(script, script.Grid())} }
 
-// call is the verdict on a call, which is admitted if it can be.
-func (p *pace) call(c *Call) Verdict {
+// call admits a call if it can be, and tells whether it does and which wait it names
+// else; of one that the script does not take both are 0.
+func (p *pace) call(c *Call) (status, retryNs int64) {
 	if !p.Takes(c) || p.Foreign(c) {
-		return Verdict{}
+		return 0, 0
 	}
-	v := p.Ask(c)
-	if v.Status == 1 {
-		p.Admit(c)
-		p.tat = upTo(p.grid, p.tat)
+	if p.script.IsWindow() {
+		w := c.Window()
+		s, leftNs, gapNs := w.At(p.held(c), c.NowNs)
+		if status, retryNs = w.decide(s, leftNs, gapNs, c.Cost); status == 1 {
+			p.count(c, s, leftNs, gapNs)
+		}
+		return status, retryNs
 	}
-	return v
+	var tat int64
+	status, retryNs, tat = p.GCRA(c).decide(p.tat, c.Cost, c.NowNs)
+	p.tat = upTo(p.grid, tat)
+	return status, retryNs
 }
 
 // add appends a call.
-func (t *Trace) add(p *pace, c Call) Verdict {
-	t.Calls = append(t.Calls, c)
-	return p.call(&c)
+func (t *Trace) add(p *pace, c *Call) (status, retryNs int64) {
+	t.Calls = append(t.Calls, *c)
+	return p.call(c)
 }
 
 // saturatedResidues are the values of interval mod 256 that a saturated stream is made
@@ -118,10 +125,10 @@ func (t *Trace) saturate(script Script, residue int64) {
 		first := limit.FirstNs(k.tat, c.Cost)
 		if admitted%16 == 15 {
 			c.NowNs = max(c.NowNs, first-1)
-			t.add(k, c)
+			t.add(k, &c)
 		}
 		c.NowNs = max(c.NowNs, first)
-		t.add(k, c)
+		t.add(k, &c)
 	}
 	t.playNative()
 }
@@ -135,16 +142,16 @@ func NewFading(script Script, amount, periodNs int64, fades int) *Trace {
 	c := Call{Amount: amount, PeriodNs: periodNs, Sliding: true, Cost: amount - 1}
 	c.NowNs = 1_780_000_000_000_000_000 / periodNs * periodNs
 	k := newPace(script)
-	t.add(k, c)
+	t.add(k, &c)
 	w := c.Window()
 	c.NowNs += periodNs
 	for range fades {
 		counts, left, _ := w.At(k.counts, c.NowNs)
 		c.Cost = w.Remaining(counts, left) + 1
 		c.NowNs += w.turn(counts, left, c.Cost) - 1
-		t.add(k, c)
+		t.add(k, &c)
 		c.NowNs++
-		t.add(k, c)
+		t.add(k, &c)
 	}
 	t.playNative()
 	return t
@@ -248,7 +255,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 		t.served(rng, k, c, style == mixed)
 		return
 	}
-	last := Verdict{Status: 1}
+	status, retryNs := int64(1), int64(0)
 	for range traceCalls {
 		if style == changing && rng.IntN(50) == 0 {
 			gcraLimit(rng, &c)
@@ -260,13 +267,13 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 		case 1:
 			c.Cost = rng.Int64N(c.Burst + 2)
 		}
-		limit := NewGCRA(c.Amount, c.PeriodNs, c.Burst, t.Script.Grid())
+		limit := k.GCRA(&c)
 		step := int64(0)
 		switch style {
 		case asked, changing:
-			if last.Status == 0 {
+			if status == 0 {
 				c.Cost = t.Calls[len(t.Calls)-1].Cost
-				step = last.RetryAfterNs
+				step = retryNs
 				if step > 1 {
 					step -= rng.Int64N(2)
 				}
@@ -296,7 +303,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 			step = 0
 		}
 		c.NowNs += step
-		last = t.add(k, c)
+		status, retryNs = t.add(k, &c)
 	}
 }
 
@@ -325,7 +332,7 @@ func (t *Trace) served(rng *rand.Rand, p *pace, c Call, callers bool) {
 	}
 	limit()
 	server := max(min(c.NowNs, last-2000*servedNs)/us*us, us)
-	verdict, most := Verdict{Status: 1}, int64(0)
+	status, retryNs, most := int64(1), int64(0), int64(0)
 	for range traceCalls {
 		if rng.IntN(100) == 0 { // a window's key refuses it until it is gone
 			limit()
@@ -348,8 +355,8 @@ func (t *Trace) served(rng *rand.Rand, p *pace, c Call, callers bool) {
 		case 5: // when the key is gone, or was about to be
 			step = p.restedNs()/second*second + rng.Int64N(4)*second - server + (rng.Int64N(3)-1)*ms
 		case 6, 7:
-			if verdict.Status == 0 {
-				step = verdict.RetryAfterNs + rng.Int64N(2*us) - us
+			if status == 0 {
+				step = retryNs + rng.Int64N(2*us) - us
 			}
 		}
 		if step = (step + us - 1) / us * us; step > 0 && step < 200*servedNs {
@@ -360,7 +367,7 @@ func (t *Trace) served(rng *rand.Rand, p *pace, c Call, callers bool) {
 			c.ByServer = false
 			c.NowNs += []int64{0, 60 * second, rng.Int64N(60 * second), rng.Int64N(second)}[rng.IntN(4)]
 		}
-		verdict = t.add(p, c)
+		status, retryNs = t.add(p, &c)
 	}
 }
 
@@ -408,7 +415,7 @@ func (t *Trace) window(rng *rand.Rand, index int) {
 			windowLimit(rng, &other)
 			c.Amount, c.Sliding = other.Amount, other.Sliding
 			other.Cost = 1
-			t.add(k, other) // the key refuses another period
+			t.add(k, &other) // the key refuses another period
 		}
 		w := c.Window()
 		counts, left, _ := w.At(k.counts, c.NowNs)
@@ -445,21 +452,19 @@ func (t *Trace) window(rng *rand.Rand, index int) {
 			step = 0
 		}
 		c.NowNs += step
-		t.add(k, c)
+		t.add(k, &c)
 	}
 }
 
-// turn is the time until cost units fit within this window: by bisection, since what
-// is carried only falls; the whole of the window where they never do.
+// turn is the time until cost units fit within this window; the whole of the window
+// where they never do.
 func (w Window) turn(s Counts, leftNs, cost int64) int64 {
-	low, high := int64(0), leftNs
-	for low < high {
-		middle := low + (high-low)/2
-		if w.Fits(s, leftNs-middle, cost) {
-			high = middle
-		} else {
-			low = middle + 1
-		}
+	switch free := w.Amount - int64(s.Current) - cost; {
+	case free < 0:
+		return leftNs
+	case !w.Sliding || int64(s.Previous) <= free:
+		return 0
+	default:
+		return max(leftNs-w.faded(s.Previous, free), 0)
 	}
-	return low
 }

@@ -82,16 +82,21 @@ func (s *GCRAState) expiryS() float64 {
 	return s.TAT.S
 }
 
-// ttlS is the EX of a write of the state after, and 0 for KEEPTTL.
-func (s *GCRAState) ttlS(after *GCRAState, now Clock) int64 {
-	if now.Server && s.Exists && s.expiryS() == after.expiryS() {
-		return 0
+// write has the state hold a new TAT, and returns the EX of that write, 0 for KEEPTTL.
+func (s *GCRAState) write(tat Instant, now Clock) (ttlS int64) {
+	existed, wasS := s.Exists, s.expiryS()
+	s.Exists, s.TAT = true, tat
+	if s.Credit != "" && !(s.Last.afterNs(tat.S, tat.SubNs) > 0) {
+		s.Last = tat
 	}
-	marginS := 61.0
+	expiryS, marginS := s.expiryS(), 61.0
 	if now.Server {
+		if existed && expiryS == wasS {
+			return 0
+		}
 		marginS = 2
 	}
-	return int64(after.expiryS() - now.S + marginS)
+	return int64(expiryS - now.S + marginS)
 }
 
 // check is the first part of both scripts; interval is ceil(period_ns / amount).
@@ -115,23 +120,29 @@ func (a *GCRAArgs) check(script string) (interval float64, err string) {
 
 // GCRAV1 is gcra_v1.lua on a state; it returns the state after the call.
 func GCRAV1(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
-	return GCRAV1OnGrid(Grid, stored, a, now)
+	d := stored.v1(Grid, a, now)
+	return stored, d
 }
 
 // GCRAV1OnGrid is GCRAV1 with another grid, a power of two up to 256: on a small
 // one every state and input can be tried.
 func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
+	d := stored.v1(grid, a, now)
+	return stored, d
+}
+
+func (s *GCRAState) v1(grid float64, a GCRAArgs, now Clock) (d Decision) {
 	// Check.
 	interval, refused := a.check("gcra_v1")
 	if refused != "" {
-		return stored, Decision{Err: refused}
+		return Decision{Err: refused}
 	}
 	interval = math.Ceil(interval/grid) * grid
 	tau := interval * a.Burst
 
 	// Clock.
 	if math.IsNaN(now.S) {
-		return stored, Decision{Err: "BADARG gcra_v1: now_ns must be at most 19 decimal digits"}
+		return Decision{Err: "BADARG gcra_v1: now_ns must be at most 19 decimal digits"}
 	}
 	below := number.ModWhole(now.SubNs, grid)
 	gridSubNs := now.SubNs - below
@@ -141,22 +152,22 @@ func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRASt
 		up = grid
 	}
 	if nowGrid+up > 1<<61-tau {
-		return stored, Decision{Err: "BADARG gcra_v1: now_ns + burst * interval is above 2^61; use gcra_v2"}
+		return Decision{Err: "BADARG gcra_v1: now_ns + burst * interval is above 2^61; use gcra_v2"}
 	}
 
 	// Read.
 	ahead := 0.0
-	if stored.Exists {
-		if stored.Credit != "" {
-			return stored, Decision{Err: "BADSTATE gcra_v1: the key holds a TAT with credit; use gcra_v2"}
+	if s.Exists {
+		if s.Credit != "" {
+			return Decision{Err: "BADSTATE gcra_v1: the key holds a TAT with credit; use gcra_v2"}
 		}
-		if refused := stored.foreign("gcra_v1", now); refused != "" {
-			return stored, Decision{Err: refused}
+		if refused := s.foreign("gcra_v1", now); refused != "" {
+			return Decision{Err: refused}
 		}
-		secondsNs := stored.TAT.S * 1e9
-		subNs := stored.TAT.SubNs + number.ModWhole(-stored.TAT.SubNs, grid)
+		secondsNs := s.TAT.S * 1e9
+		subNs := s.TAT.SubNs + number.ModWhole(-s.TAT.SubNs, grid)
 		if subNs > 1<<61-secondsNs {
-			return stored, Decision{Err: "BADSTATE gcra_v1: the TAT is above 2^61; use gcra_v2"}
+			return Decision{Err: "BADSTATE gcra_v1: the TAT is above 2^61; use gcra_v2"}
 		}
 		ahead = secondsNs + subNs - nowGrid
 		if ahead < 0 {
@@ -166,7 +177,6 @@ func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRASt
 
 	// Decide, and write. The product may be inexact, but the call then never fits.
 	status, retry, reset := 0.0, ahead-(tau-float64(a.Cost*interval)), ahead-below
-	d, after := Decision{}, stored
 	if retry <= 0 {
 		status, retry = 1, 0
 		if a.Cost > 0 {
@@ -177,8 +187,7 @@ func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRASt
 			reset = ahead - below
 			ns := gridSubNs + ahead
 			tatSubNs := number.ModWhole(ns, 1e9) // exact: both are on the grid
-			after = GCRAState{Exists: true, TAT: Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}}
-			d.Written, d.TTLS = true, stored.ttlS(&after, now)
+			d.Written, d.TTLS = true, s.write(Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}, now)
 		}
 	} else if a.Cost > a.Burst {
 		status, retry = -1, -1
@@ -198,33 +207,38 @@ func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRASt
 	}
 	d.Status, d.Remaining = int64(status), int64(remaining)
 	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(reset)
-	return after, d
+	return d
 }
 
 // GCRAV2 is gcra_v2.lua on a state; it returns the state after the call.
 func GCRAV2(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
+	d := stored.v2(a, now)
+	return stored, d
+}
+
+func (s *GCRAState) v2(a GCRAArgs, now Clock) (d Decision) {
 	// Check.
 	interval, refused := a.check("gcra_v2")
 	if refused != "" {
-		return stored, Decision{Err: refused}
+		return Decision{Err: refused}
 	}
 	tau := interval * a.Burst
 
 	// Clock.
 	if math.IsNaN(now.S) {
-		return stored, Decision{Err: "BADARG gcra_v2: now_ns must be at most 19 decimal digits"}
+		return Decision{Err: "BADARG gcra_v2: now_ns must be at most 19 decimal digits"}
 	}
 	if now.S >= 9218868437 && (9223372036-now.S)*1e9+(854775807-now.SubNs) < tau {
-		return stored, Decision{Err: "BADARG gcra_v2: now_ns + burst * interval is above 2^63 - 1"}
+		return Decision{Err: "BADARG gcra_v2: now_ns + burst * interval is above 2^63 - 1"}
 	}
 
 	// Read.
 	ahead := 0.0
-	if stored.Exists {
-		if refused := stored.foreign("gcra_v2", now); refused != "" {
-			return stored, Decision{Err: refused}
+	if s.Exists {
+		if refused := s.foreign("gcra_v2", now); refused != "" {
+			return Decision{Err: refused}
 		}
-		ahead = stored.TAT.afterNs(now.S, now.SubNs)
+		ahead = s.TAT.afterNs(now.S, now.SubNs)
 		if ahead < 0 {
 			ahead = 0
 		} else if ahead >= 1<<53 {
@@ -234,21 +248,13 @@ func GCRAV2(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
 
 	// Decide, and write. The product may be inexact, but the call then never fits.
 	status, retry := 0.0, ahead-(tau-float64(a.Cost*interval))
-	d, after := Decision{}, stored
 	if retry <= 0 {
 		status, retry = 1, 0
 		if a.Cost > 0 {
 			ahead = ahead + a.Cost*interval
 			ns := now.SubNs + ahead
 			tatSubNs := number.ModWhole(ns, 1e9)
-			after = GCRAState{Exists: true, TAT: Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}}
-			if stored.Credit != "" {
-				after.Credit, after.Last = stored.Credit, stored.Last
-				if !(stored.Last.afterNs(after.TAT.S, after.TAT.SubNs) > 0) {
-					after.Last = after.TAT
-				}
-			}
-			d.Written, d.TTLS = true, stored.ttlS(&after, now)
+			d.Written, d.TTLS = true, s.write(Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}, now)
 		}
 	} else if a.Cost > a.Burst {
 		status, retry = -1, -1
@@ -259,5 +265,5 @@ func GCRAV2(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
 	}
 	d.Status, d.Remaining = int64(status), int64(remaining)
 	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(ahead)
-	return after, d
+	return d
 }

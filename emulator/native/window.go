@@ -47,28 +47,33 @@ func (s WindowState) Bytes() [12]byte {
 
 // WindowV1 is window_v1.lua on a state; it returns the state after the call.
 func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decision) {
+	d := stored.v1(&a, now)
+	return stored, d
+}
+
+func (s *WindowState) v1(a *WindowArgs, now Clock) (d Decision) {
 	// Check.
 	amount, w, sliding, cost := a.Amount, a.PeriodNs, a.Sliding, a.Cost
 	if !(amount >= 1 && amount <= 65535 && math.Floor(amount) == amount) {
-		return stored, Decision{Err: "BADARG window_v1: amount must be a whole number from 1 to 65535; for more use gcra"}
+		return Decision{Err: "BADARG window_v1: amount must be a whole number from 1 to 65535; for more use gcra"}
 	}
 	if !(w >= 1 && w <= 1<<52 && math.Floor(w) == w) {
-		return stored, Decision{Err: "BADARG window_v1: period_ns must be a whole number from 1 to 2^52"}
+		return Decision{Err: "BADARG window_v1: period_ns must be a whole number from 1 to 2^52"}
 	}
 	if a.BadMode {
-		return stored, Decision{Err: "BADARG window_v1: mode must be fixed or sliding"}
+		return Decision{Err: "BADARG window_v1: mode must be fixed or sliding"}
 	}
 	if !(cost >= 0 && cost <= 1<<52 && math.Floor(cost) == cost) {
-		return stored, Decision{Err: "BADARG window_v1: cost must be a whole number from 0 to 2^52"}
+		return Decision{Err: "BADARG window_v1: cost must be a whole number from 0 to 2^52"}
 	}
 
 	// Clock.
 	if math.IsNaN(now.S) {
-		return stored, Decision{Err: "BADARG window_v1: now_ns must be at most 19 decimal digits"}
+		return Decision{Err: "BADARG window_v1: now_ns must be at most 19 decimal digits"}
 	}
 	secondsNs := now.S * 1e9
 	if 1<<62-secondsNs <= now.SubNs {
-		return stored, Decision{Err: "BADARG window_v1: now_ns must be below 2^62"}
+		return Decision{Err: "BADARG window_v1: now_ns must be below 2^62"}
 	}
 
 	// Window.
@@ -81,24 +86,24 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 
 	// Read and roll.
 	previous, current, gap, stays := 0.0, 0.0, 0.0, false
-	if stored.Exists {
-		if math.IsNaN(stored.Index) {
-			return stored, Decision{Err: "BADSTATE window_v1: the key holds something else than 12 bytes of counts"}
+	if s.Exists {
+		if math.IsNaN(s.Index) {
+			return Decision{Err: "BADSTATE window_v1: the key holds something else than 12 bytes of counts"}
 		}
-		if stored.PeriodNs != number.ModWhole(w, 1<<32) {
-			return stored, Decision{Err: "BADSTATE window_v1: the key holds counts of another period; " +
+		if s.PeriodNs != number.ModWhole(w, 1<<32) {
+			return Decision{Err: "BADSTATE window_v1: the key holds counts of another period; " +
 				"name the period in the key"}
 		}
-		ahead := number.ModWhole(index-stored.Index, 1<<32)
+		ahead := number.ModWhole(index-s.Index, 1<<32)
 		if ahead == 0 {
-			previous, current, stays = stored.Previous, stored.Current, true
+			previous, current, stays = s.Previous, s.Current, true
 		} else if ahead == 1 {
-			previous = stored.Current
+			previous = s.Current
 		} else if ahead >= 1<<31 {
 			untilNs := float64((1<<32-ahead)*w) - e
 			if untilNs <= 60e9 || ahead == 1<<32-1 {
-				previous, current, gap, stays = stored.Previous, stored.Current, untilNs, true
-				index, left = stored.Index, w
+				previous, current, gap, stays = s.Previous, s.Current, untilNs, true
+				index, left = s.Index, w
 			}
 		}
 	}
@@ -151,10 +156,10 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 	}
 
 	// Write.
-	d := Decision{Status: int64(status), Remaining: int64(remaining),
-		RetryAfterNs: int64(retry), ResetAfterNs: int64(reset)}
+	d.Status, d.Remaining = int64(status), int64(remaining)
+	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(reset)
 	if status == 1 && cost > 0 {
-		stored = WindowState{true, index, previous, current, number.ModWhole(w, 1<<32)}
+		*s = WindowState{true, index, previous, current, number.ModWhole(w, 1<<32)}
 		d.Written = true
 		if !(now.Server && stays) {
 			marginS := 60.0
@@ -164,5 +169,5 @@ func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decisio
 			d.TTLS = int64((endNs+number.ModWhole(-endNs, 1e9))/1e9 + marginS)
 		}
 	}
-	return stored, d
+	return d
 }

@@ -186,7 +186,8 @@ func (o *truth) call(c *precision.Call, a answer, still bool) (got, exact precis
 			return got, exact, fmt.Errorf("state %q is written as %q", textOf(a.state), text)
 		}
 	}
-	if exact = o.claims.Call(c, &outcome); !o.claims.Sound() {
+	exact = o.claims.Exact(c)
+	if o.claims.Call(c, &outcome); !o.claims.Sound() {
 		return got, exact, fmt.Errorf("%s: %w", o.claims.Broken, errBeyond)
 	}
 	return got, exact, nil
