@@ -85,11 +85,11 @@ func (k *nativeKey) play(script Script, c *Call, o *Outcome) {
 	var d native.Decision
 	switch script {
 	case GCRAV1:
-		k.gcra, d = native.GCRAV1(k.gcra, c.gcraArgs(), now)
+		d = native.GCRAV1(&k.gcra, c.gcraArgs(), now)
 	case GCRAV2:
-		k.gcra, d = native.GCRAV2(k.gcra, c.gcraArgs(), now)
+		d = native.GCRAV2(&k.gcra, c.gcraArgs(), now)
 	case WindowV1:
-		k.window, d = native.WindowV1(k.window, c.windowArgs(), now)
+		d = native.WindowV1(&k.window, c.windowArgs(), now)
 	}
 	if d.Written && d.TTLS > 0 {
 		k.expires, k.expiresMs = true, k.nowMs+d.TTLS*1000

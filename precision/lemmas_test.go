@@ -149,8 +149,8 @@ func TestLemmaBurst(t *testing.T) {
 		for burst := (1 << 52) / interval; burst <= (1<<52)/interval+1; burst++ {
 			a := native.GCRAArgs{Amount: 1, PeriodNs: float64(interval), Burst: float64(burst)}
 			fits := new(big.Int).Mul(big.NewInt(interval), big.NewInt(burst)).Cmp(big.NewInt(1<<52)) <= 0
-			_, v1 := native.GCRAV1(native.GCRAState{}, a, native.CallerClock(0))
-			_, v2 := native.GCRAV2(native.GCRAState{}, a, native.CallerClock(0))
+			v1 := native.GCRAV1(&native.GCRAState{}, a, native.CallerClock(0))
+			v2 := native.GCRAV2(&native.GCRAState{}, a, native.CallerClock(0))
 			if (v1.Err == "") != fits || (v2.Err == "") != fits {
 				t.Fatalf("burst %d, interval %d: %q, %q", burst, interval, v1.Err, v2.Err)
 			}
@@ -262,7 +262,7 @@ func TestLemmaSeconds(t *testing.T) {
 	// what window_v1 divides by the server's clock is a sum, here 9007200 s and 1 ns: it
 	// loses the 1, and the key lives a second less
 	args := native.WindowArgs{Amount: 1, PeriodNs: 4503599536159601, Cost: 1}
-	if _, d := native.WindowV1(native.WindowState{}, args, native.ServerClock(1796936214927681)); d.TTLS != 9007200+1 {
+	if d := native.WindowV1(&native.WindowState{}, args, native.ServerClock(1796936214927681)); d.TTLS != 9007200+1 {
 		t.Errorf("an end 9007200.000000001 s after the second of the clock gives an expiry of %d s", d.TTLS)
 	}
 }
@@ -304,20 +304,20 @@ func TestLemmaClock(t *testing.T) {
 		clock := native.ParseClock(now.String())
 		within := func(limit uint64, x *big.Int) bool { return x.Cmp(new(big.Int).SetUint64(limit)) <= 0 }
 
-		_, d := native.GCRAV1(native.GCRAState{}, a, clock)
+		d := native.GCRAV1(&native.GCRAState{}, a, clock)
 		if (d.Err == "") != within(1<<61-uint64(tau1), up(now)) {
 			t.Fatalf("gcra_v1 at %d, tau %d: %q", now, tau1, d.Err)
 		}
 		stored := native.ParseGCRA(now.String())
-		_, d = native.GCRAV1(stored, native.GCRAArgs{Amount: 1, PeriodNs: 1, Burst: 1}, native.CallerClock(0))
+		d = native.GCRAV1(&stored, native.GCRAArgs{Amount: 1, PeriodNs: 1, Burst: 1}, native.CallerClock(0))
 		if (d.Err == "") != within(1<<61, up(now)) || d.Err == "" && d.ResetAfterNs != up(now).Int64() {
 			t.Fatalf("gcra_v1 reads %d as %+v", now, d)
 		}
-		_, d = native.GCRAV2(native.GCRAState{}, a, clock)
+		d = native.GCRAV2(&native.GCRAState{}, a, clock)
 		if (d.Err == "") != within(math.MaxInt64-uint64(tau), now) {
 			t.Fatalf("gcra_v2 at %d, tau %d: %q", now, tau, d.Err)
 		}
-		_, d = native.WindowV1(native.WindowState{}, native.WindowArgs{Amount: 1, PeriodNs: a.PeriodNs}, clock)
+		d = native.WindowV1(&native.WindowState{}, native.WindowArgs{Amount: 1, PeriodNs: a.PeriodNs}, clock)
 		if (d.Err == "") != within(1<<62-1, now) {
 			t.Fatalf("window_v1 at %d: %q", now, d.Err)
 		}
@@ -345,7 +345,7 @@ func TestLemmaFarGCRA(t *testing.T) {
 		tat := ahead + now
 		want, _ := g.Call(tat, 1, now)
 		state := native.ParseGCRA(strconv.FormatInt(tat, 10))
-		_, d := native.GCRAV2(state, a, native.CallerClock(now))
+		d := native.GCRAV2(&state, a, native.CallerClock(now))
 		reset, retry := d.ResetAfterNs-want.ResetAfterNs, d.RetryAfterNs-want.RetryAfterNs
 		longest = max(longest, reset, retry)
 		most := int64(0)
@@ -375,7 +375,7 @@ func TestLemmaFarWindow(t *testing.T) {
 		want, _ := w.Call(s, cost, now)
 		stored := native.WindowState{Exists: true, Index: float64(s.Index), Previous: float64(s.Previous),
 			Current: float64(s.Current), PeriodNs: float64(uint32(w.PeriodNs))}
-		_, d := native.WindowV1(stored, native.WindowArgs{
+		d := native.WindowV1(&stored, native.WindowArgs{
 			Amount: float64(w.Amount), PeriodNs: float64(w.PeriodNs), Sliding: true, Cost: float64(cost)}, native.CallerClock(now))
 		for _, wait := range [][2]int64{{d.ResetAfterNs, want.ResetAfterNs}, {d.RetryAfterNs, want.RetryAfterNs}} {
 			more, least, most := wait[0]-wait[1], int64(0), int64(0)
@@ -409,9 +409,11 @@ func TestLemmaCredit(t *testing.T) {
 			last = max(tat, now) + int64(a.Cost*a.PeriodNs) + rng.Int64N(3)
 		}
 		text := strconv.FormatInt(tat, 10)
-		plain, want := native.GCRAV2(native.ParseGCRA(text), a, native.CallerClock(now))
+		plain := native.ParseGCRA(text)
+		want := native.GCRAV2(&plain, a, native.CallerClock(now))
 		credit := strconv.FormatInt(magnitude(rng, 1<<62), 10)
-		after, d := native.GCRAV2(native.ParseGCRA(fmt.Sprint(text, " ", credit, " ", last)), a, native.CallerClock(now))
+		after := native.ParseGCRA(fmt.Sprint(text, " ", credit, " ", last))
+		d := native.GCRAV2(&after, a, native.CallerClock(now))
 		want.TTLS, d.TTLS = 0, 0
 		if d != want {
 			t.Fatalf("%s with credit %s: %+v, without: %+v", text, credit, d, want)

@@ -46,9 +46,10 @@ func judgeOne(script Script, grid int64, c Call, o Outcome, state State, exactTA
 
 // smallV1 is the native port of gcra_v1 on the small grid.
 func smallV1(c Call, tat int64) Outcome {
-	after, d := native.GCRAV1OnGrid(smallGrid, gcraState(tat), c.gcraArgs(), native.CallerClock(c.NowNs))
+	state := gcraState(tat)
+	d := native.GCRAV1OnGrid(smallGrid, &state, c.gcraArgs(), native.CallerClock(c.NowNs))
 	o := Outcome{Err: d.Err, Verdict: Verdict{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs},
-		State: State{Exists: true, Value: instantNs(after.TAT)}, TTLMs: 7}
+		State: State{Exists: true, Value: instantNs(state.TAT)}, TTLMs: 7}
 	if d.Written {
 		o.TTLMs = d.TTLS * 1000
 	}

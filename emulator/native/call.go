@@ -47,12 +47,11 @@ func Call(script string, key Key, argv []string, server Clock) (after Key, d Dec
 	if third == "mode" {
 		mode := argument(2)
 		args := WindowArgs{value(0), value(1), mode == "sliding", mode != "sliding" && mode != "fixed", value(3)}
-		var stored WindowState
-		if key.Exists {
-			stored = ParseWindow(key.Text)
-		}
 		var state WindowState
-		if state, d = WindowV1(stored, args, now); d.Written {
+		if key.Exists {
+			state = ParseWindow(key.Text)
+		}
+		if d = WindowV1(&state, args, now); d.Written {
 			bytes := state.Bytes()
 			after = Key{true, string(bytes[:])}
 		}
@@ -62,12 +61,11 @@ func Call(script string, key Key, argv []string, server Clock) (after Key, d Dec
 	if script == "gcra_v1" {
 		call = GCRAV1
 	}
-	var stored GCRAState
-	if key.Exists {
-		stored = ParseGCRA(key.Text)
-	}
 	var state GCRAState
-	if state, d = call(stored, GCRAArgs{value(0), value(1), value(2), value(3)}, now); d.Written {
+	if key.Exists {
+		state = ParseGCRA(key.Text)
+	}
+	if d = call(&state, GCRAArgs{value(0), value(1), value(2), value(3)}, now); d.Written {
 		after = Key{true, state.String()}
 	}
 	return after, d, true

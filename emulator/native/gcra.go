@@ -118,20 +118,14 @@ func (a *GCRAArgs) check(script string) (interval float64, err string) {
 	return interval, ""
 }
 
-// GCRAV1 is gcra_v1.lua on a state; it returns the state after the call.
-func GCRAV1(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
-	d := stored.v1(Grid, a, now)
-	return stored, d
+// GCRAV1 is gcra_v1.lua on a state, which it changes where it writes.
+func GCRAV1(s *GCRAState, a GCRAArgs, now Clock) Decision {
+	return GCRAV1OnGrid(Grid, s, a, now)
 }
 
 // GCRAV1OnGrid is GCRAV1 with another grid, a power of two up to 256: on a small
 // one every state and input can be tried.
-func GCRAV1OnGrid(grid float64, stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
-	d := stored.v1(grid, a, now)
-	return stored, d
-}
-
-func (s *GCRAState) v1(grid float64, a GCRAArgs, now Clock) (d Decision) {
+func GCRAV1OnGrid(grid float64, s *GCRAState, a GCRAArgs, now Clock) (d Decision) {
 	// Check.
 	interval, refused := a.check("gcra_v1")
 	if refused != "" {
@@ -210,13 +204,8 @@ func (s *GCRAState) v1(grid float64, a GCRAArgs, now Clock) (d Decision) {
 	return d
 }
 
-// GCRAV2 is gcra_v2.lua on a state; it returns the state after the call.
-func GCRAV2(stored GCRAState, a GCRAArgs, now Clock) (GCRAState, Decision) {
-	d := stored.v2(a, now)
-	return stored, d
-}
-
-func (s *GCRAState) v2(a GCRAArgs, now Clock) (d Decision) {
+// GCRAV2 is gcra_v2.lua on a state, which it changes where it writes.
+func GCRAV2(s *GCRAState, a GCRAArgs, now Clock) (d Decision) {
 	// Check.
 	interval, refused := a.check("gcra_v2")
 	if refused != "" {

@@ -49,12 +49,12 @@ func decisions() map[string]func() {
 	calls := map[string]func(){}
 	for name, burst := range map[string]float64{"admitted": 1e6, "refused": 1} {
 		args := GCRAArgs{300, 60e9, burst, 1}
-		for script, gcra := range map[string]func(GCRAState, GCRAArgs, Clock) (GCRAState, Decision){
+		for script, gcra := range map[string]func(*GCRAState, GCRAArgs, Clock) Decision{
 			"gcra_v1": GCRAV1, "gcra_v2": GCRAV2,
 		} {
 			now, state := start, GCRAState{}
 			calls[script+" "+name] = func() {
-				state, _ = gcra(state, args, CallerClock(now))
+				gcra(&state, args, CallerClock(now))
 				now += 10_000
 			}
 		}
@@ -63,7 +63,7 @@ func decisions() map[string]func() {
 		args := WindowArgs{Amount: 300, PeriodNs: 1e6, Sliding: sliding, Cost: 1}
 		now, state := start, WindowState{}
 		calls[fmt.Sprintf("window_v1 sliding=%v", sliding)] = func() {
-			state, _ = WindowV1(state, args, CallerClock(now))
+			WindowV1(&state, args, CallerClock(now))
 			now += 10_000
 		}
 	}

@@ -45,13 +45,8 @@ func (s WindowState) Bytes() [12]byte {
 		byte(w >> 24), byte(w >> 16), byte(w >> 8), byte(w)}
 }
 
-// WindowV1 is window_v1.lua on a state; it returns the state after the call.
-func WindowV1(stored WindowState, a WindowArgs, now Clock) (WindowState, Decision) {
-	d := stored.v1(&a, now)
-	return stored, d
-}
-
-func (s *WindowState) v1(a *WindowArgs, now Clock) (d Decision) {
+// WindowV1 is window_v1.lua on a state, which it changes where it writes.
+func WindowV1(s *WindowState, a WindowArgs, now Clock) (d Decision) {
 	// Check.
 	amount, w, sliding, cost := a.Amount, a.PeriodNs, a.Sliding, a.Cost
 	if !(amount >= 1 && amount <= 65535 && math.Floor(amount) == amount) {

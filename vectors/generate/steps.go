@@ -62,19 +62,17 @@ func gcraPort(version int, amount, periodNs, burst int64) port {
 	if version == 1 {
 		play = native.GCRAV1
 	}
-	return func(cost, nowNs int64) (d native.Decision) {
+	return func(cost, nowNs int64) native.Decision {
 		args := native.GCRAArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Burst: float64(burst), Cost: float64(cost)}
-		state, d = play(state, args, native.CallerClock(nowNs))
-		return d
+		return play(&state, args, native.CallerClock(nowNs))
 	}
 }
 
 func windowPort(amount, periodNs int64, mode string) port {
 	var state native.WindowState
-	return func(cost, nowNs int64) (d native.Decision) {
+	return func(cost, nowNs int64) native.Decision {
 		args := native.WindowArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Sliding: mode == sliding, Cost: float64(cost)}
-		state, d = native.WindowV1(state, args, native.CallerClock(nowNs))
-		return d
+		return native.WindowV1(&state, args, native.CallerClock(nowNs))
 	}
 }
 
