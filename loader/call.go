@@ -222,18 +222,19 @@ func (c *call) outcome(sent error) (any, error) {
 	return nil, c.gaveUp
 }
 
-// settle keeps what came of one attempt. ctx is the caller's.
-func (l *Limiter) settle(ctx context.Context, c *call, sent error) {
+// settle keeps what came of one attempt. ctx is the caller's; the server's name is looked
+// for until then.
+func (l *Limiter) settle(ctx context.Context, c *call, sent error, then time.Time) {
 	reply, err := c.outcome(sent)
 	if err == nil {
 		c.reply = reply
 		return
 	}
-	c.failed = l.judge(ctx, c, err)
+	c.failed = l.judge(ctx, c, err, then)
 }
 
-// judge says what an error means for the call.
-func (l *Limiter) judge(ctx context.Context, c *call, err error) *failure {
+// judge says what an error means for the call. It looks for the server's name until then.
+func (l *Limiter) judge(ctx context.Context, c *call, err error, then time.Time) *failure {
 	c.mu.Lock()
 	written, moved := c.written, c.moved
 	c.mu.Unlock()
@@ -262,7 +263,7 @@ func (l *Limiter) judge(ctx context.Context, c *call, err error) *failure {
 		}
 	}
 	f.again = f.again && c.gaveUp == nil // go-redis still has it
-	f.server = l.serverOf(c.key, moved, err)
+	f.server = l.serverOf(c.key, moved, err, then)
 	return f
 }
 
@@ -281,9 +282,12 @@ var over = func() context.Context {
 	return ctx
 }()
 
-// serverOf is the address of the server that an error came from, or empty. It asks what the
-// client remembers, and no server.
-func (l *Limiter) serverOf(key, moved string, err error) string {
+// naming is how long an attempt may look for the names of its servers.
+const naming = 10 * time.Millisecond
+
+// serverOf is the address of the server that an error came from, or empty. It looks in
+// what the client remembers, and until then.
+func (l *Limiter) serverOf(key, moved string, err error, then time.Time) string {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Addr != nil {
 		return op.Addr.String()
@@ -295,7 +299,7 @@ func (l *Limiter) serverOf(key, moved string, err error) string {
 	var node *redis.Client
 	switch client := l.client.(type) {
 	case clusterClient:
-		node, _ = client.MasterForKey(over, key)
+		node = l.masterOf(client, key, then)
 	case ringClient:
 		node, _ = client.GetShardClientForKey(key)
 	case interface{ Options() *redis.Options }:
@@ -305,6 +309,37 @@ func (l *Limiter) serverOf(key, moved string, err error) string {
 		return ""
 	}
 	return addressOf(node.Options())
+}
+
+// masterOf is the key's master in a cluster, or nil when the client cannot tell by then. A
+// client that has read no slots yet begins to read them, and a ClusterSlots function, such
+// as a failover cluster client's, may look at no context: so it is waited for from outside,
+// until the client has once told a master. It forgets no slots after that.
+func (l *Limiter) masterOf(client clusterClient, key string, then time.Time) *redis.Client {
+	if l.hasSlots.Load() {
+		node, _ := client.MasterForKey(over, key)
+		return node
+	}
+	left := time.Until(then)
+	if left <= 0 {
+		return nil
+	}
+	told := make(chan *redis.Client, 1)
+	go func() {
+		node, err := client.MasterForKey(over, key)
+		if err == nil {
+			l.hasSlots.Store(true)
+		}
+		told <- node
+	}()
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case node := <-told:
+		return node
+	case <-timer.C:
+		return nil
+	}
 }
 
 // addressOf is empty where go-redis has a name in place of an address: a failover client
@@ -331,7 +366,7 @@ func (l *Limiter) result(c *call, limit Limit) (Result, error) {
 
 // unexpected is the error of a reply that no script makes.
 func (l *Limiter) unexpected(c *call, err error) error {
-	f := &failure{spent: ErrMaybeSpent, cause: err, key: c.key, server: l.serverOf(c.key, c.moved, err)}
+	f := &failure{spent: ErrMaybeSpent, cause: err, key: c.key, server: l.serverOf(c.key, c.moved, err, time.Now().Add(naming))}
 	if c.free {
 		f.spent = ErrNotSpent
 	}

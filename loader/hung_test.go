@@ -5,6 +5,7 @@ package loader_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"runtime"
 	"strconv"
@@ -62,21 +63,21 @@ func hang(t *testing.T, servers ...testServer) (resume func()) {
 func inTime(t *testing.T, what string, do func(ctx context.Context) error) {
 	t.Helper()
 	const deadline = 100 * time.Millisecond
-	var late time.Duration
+	best := time.Duration(math.MaxInt64)
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		began := time.Now()
 		err := do(ctx)
-		late = time.Since(began) - deadline
+		best = min(best, time.Since(began)-deadline)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(err.Error(), "tatami: ") {
 			t.Errorf("%s: %v, want one that the deadline passed", what, err)
 		}
-		if late <= slack {
+		if best <= slack {
 			return
 		}
 	}
-	t.Errorf("%s: back %v after the deadline", what, late)
+	t.Errorf("%s: back %v after the deadline at best, want %v", what, best, slack)
 }
 
 // everyCall makes each call of a limiter, and holds its error against being one of the two.
@@ -217,6 +218,41 @@ func TestSwallowedDials(t *testing.T) {
 			return err
 		})
 	}
+}
+
+// TestHungSlots has cluster clients that have to ask for the slots first, and get no answer:
+// from a stopped Sentinel, from a host that answers no dial, by a name that cannot be
+// resolved, and from the user's own function, which looks at no context.
+func TestHungSlots(t *testing.T) {
+	stopped, _ := start(t)
+	resume := hang(t, stopped)
+	defer resume()
+	for name, addr := range map[string]string{"stopped": stopped.Options().Addr, "silent": swallow(t), "unknown": "sentinel.invalid:1"} {
+		client := redis.NewFailoverClusterClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{addr}, RouteRandomly: true})
+		limiter, err := loader.New(client)
+		must(t, err)
+		everyCall(t, "a Sentinel that is "+name, limiter)
+		client.Close()
+	}
+
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	asked := make(chan struct{})
+	client := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+		<-asked
+		return nil, errors.New("no slots")
+	}})
+	defer client.Close()
+	limiter, err := loader.New(client)
+	must(t, err)
+	everyCall(t, "a ClusterSlots that hangs", limiter)
+	many := make([]loader.Call, 40) // which look for their servers' names together
+	for i := range many {
+		many[i] = loader.Call{Key: "k" + strconv.Itoa(i), Limit: limit, Cost: 1}
+	}
+	inTime(t, "40 calls, a ClusterSlots that hangs", func(ctx context.Context) error {
+		return limiter.AllowEach(ctx, many...)[39].Err
+	})
+	close(asked)
 }
 
 // swallow returns an address of this machine that answers no dial: a socket whose backlog

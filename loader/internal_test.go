@@ -81,7 +81,7 @@ func sorted(err error) error {
 	if newErr != nil {
 		return newErr
 	}
-	return limiter.judge(context.Background(), &call{key: "rl:{secret}", written: true}, err)
+	return limiter.judge(context.Background(), &call{key: "rl:{secret}", written: true}, err, time.Now().Add(naming))
 }
 
 func TestReplies(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,7 +26,8 @@ type Limiter struct {
 	clock        func() time.Time // nil: the server's
 	gcra, window *asset
 	patience     patience
-	spread       bool // the client is a cluster's or a ring's, of several servers
+	spread       bool        // the client is a cluster's or a ring's, of several servers
+	hasSlots     atomic.Bool // the client is a cluster's, and has told a master
 }
 
 // clusterClient and ringClient are what is used of the two beside what all clients have;

@@ -136,7 +136,7 @@ func (l *Limiter) one(ctx context.Context, c *call, wait time.Duration) {
 	if late {
 		c.giveUp(err)
 	}
-	l.settle(ctx, c, err)
+	l.settle(ctx, c, err, time.Now().Add(naming))
 }
 
 func (c *call) run(ctx context.Context) error {
@@ -155,11 +155,12 @@ func (l *Limiter) many(ctx context.Context, calls []*call, wait time.Duration) {
 		_, err := pipe.Exec(ctx)
 		return err
 	}))
+	then := time.Now().Add(naming) // of all together
 	for _, c := range calls {
 		if late {
 			c.giveUp(err)
 		}
-		l.settle(ctx, c, err)
+		l.settle(ctx, c, err, then)
 	}
 }
 
