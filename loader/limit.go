@@ -37,7 +37,7 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 	case GCRA, TokenBucket, LeakyBucket, FixedWindow, SlidingWindow:
 		return a, nil
 	}
-	return "", refuse(ErrLimit, fmt.Sprintf("algorithm %q is unknown; use %s", name, algorithmNames))
+	return "", refuse(ErrLimit, fmt.Sprintf("algorithm %q is unknown; use %s", short(name), algorithmNames))
 }
 
 // Limit is so many units a period. Its zero value is no limit that can be used:
@@ -57,7 +57,7 @@ type Limit struct {
 	Algorithm Algorithm
 	// Name keeps limits of one key apart: it is a part of the Redis key. It may be
 	// empty; otherwise it is a letter and then letters, digits, '_', '-' and '.', all
-	// ASCII. Two limits of GCRA without a name share a state, never admit too much, and
+	// ASCII, at most 100 bytes. Two limits of GCRA without a name share a state, never admit too much, and
 	// hold each other up. Windows of different periods never share one.
 	Name string
 }
@@ -67,19 +67,28 @@ const (
 	maxNS           = 1 << 52 // of a period, and of burst times interval
 	maxCost         = 1 << 52
 	maxWindowAmount = 65535 // a window's counts have 16 bits
+	maxName         = 100   // bytes
 )
 
 // String is like "limit login 300 per 1m0s burst 60 gcra".
 func (l Limit) String() string {
 	text := "limit "
 	if l.Name != "" {
-		text += l.Name + " "
+		text += short(l.Name) + " "
 	}
 	text += fmt.Sprintf("%d per %v ", l.Amount, l.Period)
 	if l.Burst != 0 {
 		text += fmt.Sprintf("burst %d ", l.Burst)
 	}
-	return text + string(cmp.Or(l.Algorithm, GCRA))
+	return text + short(string(cmp.Or(l.Algorithm, GCRA)))
+}
+
+// short keeps what is longer than any name out of an error's text.
+func short(text string) string {
+	if len(text) > maxName {
+		return fmt.Sprintf("(%d bytes)", len(text))
+	}
+	return text
 }
 
 // Interval is the time in which GCRA gives back one unit: Period / Amount, rounded
@@ -107,7 +116,10 @@ func (l Limit) Validate() error {
 	switch l.Algorithm {
 	case "", GCRA, TokenBucket, LeakyBucket, FixedWindow, SlidingWindow:
 	default:
-		return l.refuse("algorithm %q is unknown; use %s", string(l.Algorithm), algorithmNames)
+		return l.refuse("algorithm %q is unknown; use %s", short(string(l.Algorithm)), algorithmNames)
+	}
+	if len(l.Name) > maxName {
+		return l.refuse("the name is longer than %d bytes", maxName)
 	}
 	if !isName(l.Name) {
 		return l.refuse("name %q is not a letter and then letters, digits, '_', '-' and '.'", l.Name)

@@ -60,7 +60,7 @@ func (r *request) flags(command *cobra.Command) {
 			r.limit.Algorithm = loader.Algorithm(name)
 			return nil
 		})
-	flags.StringVar(&r.limit.Name, "name", "", "`name` of the limit, which keeps it apart from others of the KEY:\na letter, then letters, digits, '_', '-' and '.'")
+	flags.StringVar(&r.limit.Name, "name", "", "`name` of the limit, which keeps it apart from others of the KEY:\na letter, then letters, digits, '_', '-' and '.', at most 100 bytes")
 	flags.StringVar(&r.prefix, "prefix", "rl:", "`text` before every key, without braces")
 }
 
