@@ -161,10 +161,12 @@ func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, er
 
 // AllowN asks for cost units at once, 0 to 2^52: all of them are spent or none.
 //
-// A call that surely did not run is sent again, as often and with such waits as the
-// client's options say: one that found no connection, or that a server answered with
-// LOADING, CLUSTERDOWN or TRYAGAIN. Any other is sent once, but for a cost of 0, which
-// go-redis may repeat.
+// A call that surely did not run is sent again after the client's own back-off: one that
+// could not connect, or that a server answered with LOADING, CLUSTERDOWN or TRYAGAIN. It
+// is sent until the context's deadline, or without one as often as the client's
+// MaxRetries says, a cluster client's MaxRedirects. Where that or the back-off is off, a
+// deadline adds nothing. Any other call is sent once, but for a cost of 0, which go-redis
+// may repeat.
 //
 // An error is ErrNotSpent or ErrMaybeSpent, and may say more: ErrLimit, ErrCost, ErrKey
 // or ErrClock before anything is sent; ErrBadArg, ErrBadState, ErrReadOnly,

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -71,6 +72,15 @@ func testSentAgain(t *testing.T, server testServer, _ testLimiter) {
 			}
 		}
 
+		// With a deadline of 3 s for more than 3 retries, which are not enough without one.
+		refuseFirst(retries + 4)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		got, err = at.Allow(ctx, "deadline", limit)
+		cancel()
+		if sent := seen.Load(); test.again && (err != nil || got.Remaining != 9 || sent != retries+5) || !test.again && sent != 1 {
+			t.Errorf("%s, in 3 s: sent %d times: %+v, %v, want 9 remaining at the last", test.reply, sent, got, err)
+		}
+
 		refuseFirst(1) // of two: only that one goes again
 		each := at.AllowEach(t.Context(), loader.Call{Key: "x", Limit: limit, Cost: 1}, loader.Call{Key: "y", Limit: limit, Cost: 1})
 		sent = seen.Load()
@@ -82,14 +92,14 @@ func testSentAgain(t *testing.T, server testServer, _ testLimiter) {
 		}
 
 		refuseFirst(1 << 30)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond) // within the first back-off
+		ctx, cancel = context.WithTimeout(t.Context(), 5*time.Millisecond) // within the first back-off
 		_, err = at.Allow(ctx, "k", limit)
 		cancel()
 		if !isSpent(err, want) || test.again && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s, in 5 ms: %v, want %v that the context ended", test.reply, err, want)
 		}
 		p.refuse(func([]byte) []byte { return nil })
-		for _, key := range []string{"k", "x", "y"} {
+		for _, key := range []string{"k", "x", "y", "deadline"} {
 			must(t, at.Reset(t.Context(), key, limit))
 		}
 	}
@@ -112,10 +122,7 @@ func TestLoading(t *testing.T) {
 	must(t, err)
 	must(t, direct.ConfigSet(t.Context(), "key-load-delay", "5000").Err()) // microseconds
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
-	waits := patient(*direct.Options())
-	defer waits.Close()
-	at := newLimiter(t, waits).WithClock(t, clockAt(0))
-	hasty := newLimiter(t, direct.Client)
+	limiter := newLimiter(t, direct.Client).WithClock(t, clockAt(0))
 
 	reloaded := make(chan error, 1)
 	go func() {
@@ -124,13 +131,13 @@ func TestLoading(t *testing.T) {
 		reloaded <- client.Do(context.Background(), "debug", "reload").Err()
 	}()
 	until(t, "LOADING", func() bool { return redis.IsLoadingError(direct.Get(t.Context(), "k").Err()) })
-	if _, err := hasty.Allow(t.Context(), "k", limit); !redis.IsLoadingError(err) || !isSpent(err, loader.ErrNotSpent) {
+	if _, err := limiter.Allow(t.Context(), "k", limit); !redis.IsLoadingError(err) || !isSpent(err, loader.ErrNotSpent) {
 		t.Errorf("3 retries: %v, want LOADING and ErrNotSpent", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	if got, err := at.Allow(ctx, "k", limit); err != nil || got.Remaining != 9 {
-		t.Errorf("200 retries: %+v, %v, want 9 remaining", got, err)
+	if got, err := limiter.Allow(ctx, "k", limit); err != nil || got.Remaining != 9 {
+		t.Errorf("a deadline of 3 s: %+v, %v, want 9 remaining", got, err)
 	}
 	must(t, <-reloaded)
 }
@@ -164,14 +171,20 @@ func testDialedAgain(t *testing.T, server testServer, _ testLimiter) {
 	closed := listener.Addr().String()
 	listener.Close()
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
-	for _, test := range []struct {
-		retries int
-		refused int32
-		want    bool
-	}{{3, 3, true}, {3, 4, false}, {-1, 1, false}} {
+	const none = -1 // of MaxRetries and MinRetryBackoff
+	for i, test := range []struct {
+		retries  int
+		backoff  time.Duration
+		deadline time.Duration // 0: none
+		refused  int32
+		want     bool
+	}{
+		{3, 0, 0, 3, true}, {3, 0, 0, 4, false}, {none, 0, 0, 1, false},
+		{3, 0, 3 * time.Second, 8, true}, {none, 0, 3 * time.Second, 1, false}, {3, none, 3 * time.Second, 4, false},
+	} {
 		var dials atomic.Int32
 		client := redis.NewClient(&redis.Options{
-			Addr: open, MaxRetries: test.retries, DialerRetries: 1,
+			Addr: open, MaxRetries: test.retries, MinRetryBackoff: test.backoff, DialerRetries: 1,
 			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				if dials.Add(1) <= test.refused {
 					addr = closed
@@ -182,7 +195,13 @@ func testDialedAgain(t *testing.T, server testServer, _ testLimiter) {
 		defer client.Close()
 		limiter, err := loader.New(client)
 		must(t, err)
-		got, err := limiter.Allow(t.Context(), "k", limit)
+		ctx := t.Context()
+		if test.deadline > 0 {
+			with, cancel := context.WithTimeout(ctx, test.deadline)
+			defer cancel()
+			ctx = with
+		}
+		got, err := limiter.Allow(ctx, fmt.Sprint("k", i), limit)
 		if test.want && (err != nil || got.Remaining != 9) {
 			t.Errorf("%+v: %+v, %v, want 9 remaining", test, got, err)
 		}

@@ -39,6 +39,14 @@ func patienceOf(client redis.UniversalClient) patience {
 	return patience{3, 10 * time.Millisecond, time.Second, 0} // go-redis's defaults
 }
 
+// lasts is true when a call that did not run may be sent again after so many retries. A
+// deadline bounds them in place of MaxRetries, unless the options allow none, or no wait
+// between them.
+func (p patience) lasts(ctx context.Context, retries int) bool {
+	_, bounded := ctx.Deadline()
+	return retries < p.retries || bounded && p.retries > 0 && min(p.minBackoff, p.maxBackoff) > 0
+}
+
 // backoff is go-redis's: a random wait that doubles on average.
 func (p patience) backoff(attempt int) time.Duration {
 	if p.minBackoff < 1 {
@@ -79,7 +87,7 @@ func (l *Limiter) again(ctx context.Context, calls []*call, wait time.Duration) 
 			case c.lacksScript():
 				c.byText()
 				next = append(next, c)
-			case c.failed.again && retries < l.patience.retries:
+			case c.failed.again && l.patience.lasts(ctx, retries):
 				paused = true
 				next = append(next, c)
 			}
