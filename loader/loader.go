@@ -96,12 +96,17 @@ func WithScripts(names ...string) Option {
 
 // New returns a limiter on the client, which may be any of go-redis's. It sends nothing,
 // so a program starts while Redis is down: the servers get the scripts from the calls, or
-// before them by Load. The error is that the client is nil, an option is wrong, or the
-// pins do not agree (ErrPin).
+// before them by Load. The error is that the client is nil or go-redis has not made
+// it, an option is wrong, or the pins do not agree (ErrPin).
 func New(client redis.UniversalClient, options ...Option) (*Limiter, error) {
 	// A nil pointer of some client's type is an interface that is not nil.
-	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	v := reflect.ValueOf(client)
+	if client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("tatami: the client is nil")
+	}
+	// go-redis's zero clients panic; another's zero value may be of use.
+	if v = reflect.Indirect(v); v.Type().PkgPath() == reflect.TypeFor[redis.Client]().PkgPath() && v.IsZero() {
+		return nil, errors.New("tatami: the client was not made by go-redis")
 	}
 	s := settings{prefix: "rl:"}
 	for _, option := range options {
@@ -118,10 +123,10 @@ func New(client redis.UniversalClient, options ...Option) (*Limiter, error) {
 	}
 	_, cluster := client.(clusterClient)
 	_, ring := client.(ringClient)
-	load := func(kind string) *asset { return &asset{chosen[kind], chosen[kind].SHA1} }
+	assetOf := func(kind string) *asset { return &asset{chosen[kind], chosen[kind].SHA1} }
 	return &Limiter{
 		client: client, prefix: s.prefix, clock: s.clock,
-		gcra: load("gcra"), window: load("window"),
+		gcra: assetOf("gcra"), window: assetOf("window"),
 		patience: patienceOf(client), spread: cluster || ring,
 	}, nil
 }

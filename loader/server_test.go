@@ -596,6 +596,12 @@ func TestNilClient(t *testing.T) {
 			t.Errorf("New, %T: %v, %v, want the error that the client is nil", client, limiter, err)
 		}
 	}
+	for _, client := range []redis.UniversalClient{&redis.Client{}, &redis.ClusterClient{}, &redis.Ring{}} {
+		limiter, err := loader.New(client)
+		if limiter != nil || err == nil || err.Error() != "tatami: the client was not made by go-redis" {
+			t.Errorf("New, a zero %T: %v, %v, want the error that go-redis has not made it", client, limiter, err)
+		}
+	}
 }
 
 func TestUnreachable(t *testing.T) {
