@@ -21,7 +21,10 @@ type Outcome struct {
 // server, and returns their outcomes in their order. The calls are independent of each
 // other: this is no transaction, and a call that fails leaves the others as they are.
 // Without a deadline it waits for the servers, at the same time, for the client's
-// ReadTimeout.
+// ReadTimeout. A cancelled context without a deadline ends the wait at once on a Client, a
+// ClusterClient and a Ring, and on an AutoPipeliner only after its client's ReadTimeout.
+// Close a Ring after its calls have come back: one that is closed beside them can panic
+// inside go-redis.
 func (l *Limiter) AllowEach(ctx context.Context, calls ...Call) []Outcome {
 	outcomes := make([]Outcome, len(calls))
 	all := make([]call, len(calls))

@@ -135,7 +135,9 @@ func New(client redis.UniversalClient, options ...Option) (*Limiter, error) {
 // with a Name ':' and the Name, then for a window ':' and its period in nanoseconds, as
 // in rl:{42}, rl:{42}:login and rl:{42}:login:60000000000. So all limits of one key share
 // a cluster's slot, and windows of different periods no state. A key that has a '{' itself
-// is not put in braces, and chooses its slot by it. Key checks nothing.
+// is not put in braces, and chooses its slot by it. So the keys 42 and {42} are one Redis
+// key, and {42}:login without a Name is that of 42 with the Name login: who may choose his
+// own key could spend another's units, so refuse a '{' in it. Key checks nothing.
 func (l *Limiter) Key(key string, limit Limit) string {
 	prefix, name, period := "", "", ""
 	if l != nil {
