@@ -111,9 +111,10 @@ func patient(options redis.Options) *redis.Client {
 	return redis.NewClient(&options)
 }
 
-// TestLoading has a real server load its data, for about a second.
+// TestLoading has a real server load its data, for about a second. It answers between any
+// two keys, which uncompressed have a kilobyte each.
 func TestLoading(t *testing.T) {
-	direct, _ := start(t, "--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024")
+	direct, _ := start(t, "--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024", "--rdbcompression", "no")
 	pipe := direct.Pipeline()
 	for i := range 200 {
 		pipe.Set(t.Context(), "filler:"+strings.Repeat("x", i+1), strings.Repeat("y", 1000), 0)
