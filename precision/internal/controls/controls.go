@@ -173,7 +173,8 @@ func list() []control {
 			expected: []string{early, reply, ttl, difference},
 		}, {
 			fault: "expiry without the 2 s", script: precision.GCRAV2,
-			patch:    []replacement{{serverTTL, "expiry_s - now_s)"}},
+			patch: []replacement{{serverTTL, "expiry_s - now_s)"},
+				{"      elseif expiry_s == now_s + 1 then\n        ttl_s = '3'\n", ""}},
 			calls:    byServer(every(gcra(2, 3*second, 1), 1000, 100*ms)),
 			expected: []string{early, reply, ttl, difference},
 		}, {

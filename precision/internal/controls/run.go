@@ -167,7 +167,7 @@ func WriteTable(out io.Writer, results []Result) error {
 	}
 	for _, r := range results {
 		if !r.Rejected() {
-			fmt.Fprintf(out, "\nPASSED: %s: not found wrong in: %s\n", r.Fault, strings.Join(r.Missing, " "))
+			fmt.Fprintf(out, "\nNOT REJECTED: %s should be found wrong in %s too\n", r.Fault, strings.Join(r.Missing, " "))
 		}
 	}
 	return nil
