@@ -37,6 +37,27 @@ type Call struct {
 	// stood. With ByServer now_ns is left out, and NowNs is ServerNs.
 	ServerNs int64
 	ByServer bool
+	// Given is a state with credit that stands in a gcra key before the call, as another
+	// script left it just then, with the expiry that it has by the rules; "" is none.
+	Given string
+}
+
+// given is the state that Given is of, and its time to live in ms.
+func (c *Call) given() (state State, ttlMs int64) {
+	state, _ = ParseState(GCRAV2, c.Given)
+	return state, 1000 * gcraTTLS(int64(state.Last), c.NowNs, c.ByServer)
+}
+
+// checkGiven tells whether Given is what a script may have left.
+func (c *Call) checkGiven(script Script) error {
+	state, ok := ParseState(GCRAV2, c.Given)
+	if script.IsWindow() || !ok || state.Credit == "" {
+		return errors.New("what is given is no TAT with credit")
+	}
+	if state.Last < state.Value || int64(state.Last) < c.NowNs {
+		return errors.New("the last TAT that is given is before the TAT, or the clock")
+	}
+	return nil
 }
 
 // Check tells whether the limit and the cost are in the range that a script takes, and
@@ -60,6 +81,8 @@ func (c Call) Check(script Script) error {
 		return errors.New("amount is not from 1 to period_ns")
 	case !script.IsWindow() && (c.Burst < 1 || c.Burst > most/ceilDiv(c.PeriodNs, c.Amount)):
 		return errors.New("burst is not from 1 to 2^52 / interval")
+	case c.Given != "":
+		return c.checkGiven(script)
 	}
 	return nil
 }

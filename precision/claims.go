@@ -197,7 +197,8 @@ func (j *Claims) Exact(c *Call) Verdict {
 	return j.fed.Ask(c)
 }
 
-// arrive brings the server's clock to a call, and lets the key expire.
+// arrive brings the server's clock to a call, lets the key expire, and has it hold what is
+// given.
 func (j *Claims) arrive(c *Call) {
 	if c.ServerNs > 0 {
 		j.nowMs = c.ServerNs / 1e6
@@ -205,6 +206,9 @@ func (j *Claims) arrive(c *Call) {
 	if j.expires && j.nowMs > j.expiresMs {
 		j.state, j.expires = State{}, false
 		j.fed.Gone(c.NowNs)
+	}
+	if c.Given != "" {
+		j.Hold(c.given())
 	}
 }
 

@@ -78,6 +78,10 @@ func (k *nativeKey) play(script Script, c *Call, o *Outcome) {
 	if k.expires && k.nowMs > k.expiresMs { // gone, as on a server, when the millisecond is over
 		*k = nativeKey{nowMs: k.nowMs}
 	}
+	if c.Given != "" {
+		_, ttlMs := c.given()
+		k.gcra, k.expires, k.expiresMs = native.ParseGCRA(c.Given), true, k.nowMs+ttlMs
+	}
 	now := native.CallerClock(c.NowNs)
 	if c.ByServer {
 		now = native.ServerClock(c.NowNs / 1000)
@@ -130,6 +134,12 @@ func (k *nativeKey) state(script Script, s *State) {
 
 // instantNs is an instant of at most 19 digits; both parts are whole.
 func instantNs(i native.Instant) uint64 { return uint64(int64(i.S))*1e9 + uint64(int64(i.SubNs)) }
+
+// give is the command by which the key comes to hold what is given.
+func (c *Call) give(key string) []any {
+	_, ttlMs := c.given()
+	return []any{"SET", key, c.Given, "PX", ttlMs}
+}
 
 // Asset plays on a script's own text in the emulator.
 type Asset struct {
@@ -195,6 +205,11 @@ func (a *Asset) Play(script Script, key string, calls []Call, outcomes []Outcome
 		args = calls[i].appendArgs(args[:0], script)
 		if calls[i].ServerNs > 0 {
 			a.SetTimeNs(calls[i].ServerNs)
+		}
+		if calls[i].Given != "" {
+			if err := a.redis.Do(ctx, calls[i].give(key)...).Err(); err != nil {
+				return err
+			}
 		}
 		o := &outcomes[i]
 		*o = Outcome{}
@@ -335,7 +350,11 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 	ends := make([]*redis.Cmd, len(calls)) // when the key ends; of a frozen clock
 	times := make([]*redis.TimeCmd, len(calls)+1)
 	times[0] = pipe.Time(ctx)
+	gives := make([]*redis.Cmd, len(calls))
 	for i := range calls {
+		if calls[i].Given != "" {
+			gives[i] = pipe.Do(ctx, calls[i].give(key)...)
+		}
 		args := append(make([]any, 0, 9), "EVALSHA", r.shas[script], 1, key)
 		evals[i] = pipe.Do(ctx, calls[i].appendArgs(args, script)...)
 		gets[i] = pipe.Get(ctx, key)
@@ -358,6 +377,9 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 			return err
 		}
 		now := bracket{before.UnixMilli(), after.UnixMilli()}
+		if gives[i] != nil && gives[i].Err() != nil {
+			return gives[i].Err()
+		}
 		o := &outcomes[i]
 		*o = Outcome{}
 		if err := o.reply(evals[i]); err != nil {
@@ -378,7 +400,7 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 			}
 			now = bracket{end - left, end - left}
 		}
-		if o.Status == 1 && calls[i].Cost > 0 {
+		if o.Status == 1 && calls[i].Cost > 0 || gives[i] != nil {
 			r.last[key] = now
 		}
 		if left >= 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -50,7 +51,7 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 		renew(keys[len(keys)-1])
 	}
 	var sum Tally
-	latestNs := int64(0)
+	latestNs, latest := int64(0), time.Time{} // the server's clock at the last call, and when that was
 	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(time.Duration(rng.Int64N(10e6))) {
 		for _, k := range keys {
 			if time.Now().Before(k.asleep) {
@@ -68,12 +69,15 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 			if callers && latestNs > 0 && rng.IntN(4) == 0 {
 				c.ByServer, c.NowNs = false, latestNs+1e9+rng.Int64N(59e9)
 			}
+			if script == GCRAV2 && c.ByServer && time.Since(latest) < time.Second/2 && rng.IntN(20) == 0 {
+				c.Given = liveCredit(rng, k.claims.state, latestNs)
+			}
 			before := k.claims.Tally
 			sure, toNs, err := r.live(script, k, c, callers)
 			if err != nil {
 				return sum, err
 			}
-			latestNs = toNs
+			latestNs, latest = toNs, time.Now()
 			if !sure {
 				renew(k)
 				continue
@@ -91,12 +95,29 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 	return sum, nil
 }
 
+// giving sets the key with an expiry by the server's clock, 2 s after the second ARGV[2].
+const giving = `return redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2] - redis.call('TIME')[1] + 2)`
+
+// liveCredit is a state that giving back may leave of this one, a little after nowNs: its last
+// TAT is a second ahead or more, so that it can be set.
+func liveCredit(rng *rand.Rand, state State, nowNs int64) string {
+	lastNs := max(int64(state.lastNs()), nowNs+1e9+rng.Int64N(1e9))
+	tatNs := min(lastNs, nowNs+rng.Int64N(2e9)-1e9)
+	return State{Exists: true, Value: uint64(tatNs), Credit: strconv.FormatInt(1+rng.Int64N(math.MaxInt64), 10),
+		Last: uint64(lastNs)}.Text(GCRAV2)
+}
+
 // live makes one call and judges it. It is not sure when the key was to expire within the
 // span of the call, and nothing is said of it.
 func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool, toNs int64, err error) {
 	ctx := context.Background()
 	pipe := r.client.TxPipeline()
 	began := pipe.Time(ctx)
+	var give *redis.Cmd
+	if c.Given != "" {
+		state, _ := c.given()
+		give = pipe.Eval(ctx, giving, []string{k.name}, c.Given, state.Last/1e9)
+	}
 	eval := pipe.Do(ctx, c.appendArgs([]any{"EVALSHA", r.shas[script], 1, k.name}, script)...)
 	get, pttl := pipe.Get(ctx, k.name), pipe.Do(ctx, "PTTL", k.name)
 	var pexpiretime *redis.Cmd
@@ -112,6 +133,12 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 	to, err := ended.Result()
 	if err != nil {
 		return false, 0, err
+	}
+	if give != nil && give.Err() != nil {
+		return false, 0, give.Err()
+	}
+	if give != nil && from.Unix() != to.Unix() {
+		return false, to.UnixNano(), nil // the second by which its expiry was set is not known
 	}
 	var o Outcome
 	if err := o.reply(eval); err != nil {
@@ -150,7 +177,9 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 			o.Verdict, o.State, c.ServerNs, from.UnixNano(), to.UnixNano())
 	}
 	if o.State.Exists {
-		if wrote := o.Status == 1 && c.Cost > 0; wrote && max(endMs-k.endMs, k.endMs-endMs) > spanMs+k.setMs {
+		// a caller's write sets the expiry always, one by the server's clock where it moves
+		wrote := o.Status == 1 && c.Cost > 0
+		if give != nil || wrote && (!c.ByServer || max(endMs-k.endMs, k.endMs-endMs) > spanMs+k.setMs) {
 			k.setMs = spanMs
 		}
 		k.endMs = endMs
@@ -171,7 +200,7 @@ func (j *Claims) lives(c *Call, o *Outcome, endMs, orMs int64, callers bool) {
 	if o.Status != 1 || c.Cost == 0 || !c.ByServer {
 		return
 	}
-	overNs := (int64(o.State.Value)/1e9 + 1) * 1e9
+	overNs := (int64(o.State.lastNs())/1e9 + 1) * 1e9
 	if j.script.IsWindow() {
 		// the window's index is known mod 2^32, and is that of the clock or one ahead of it
 		index := c.NowNs / c.PeriodNs

@@ -57,7 +57,8 @@ func (t *Trace) hash() uint64 {
 	for i := range t.Native {
 		o := &t.Native[i]
 		for _, n := range [...]uint64{uint64(o.Status), uint64(o.Remaining), uint64(o.RetryAfterNs),
-			uint64(o.ResetAfterNs), o.State.Value, uint64(o.State.PeriodNs), uint64(o.TTLMs), uint64(len(o.Err))} {
+			uint64(o.ResetAfterNs), o.State.Value, uint64(o.State.PeriodNs),
+			uint64(len(o.State.Credit)), o.State.Last, uint64(o.TTLMs), uint64(len(o.Err))} {
 			h = (h ^ n) * 1099511628211
 		}
 	}

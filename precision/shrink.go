@@ -59,7 +59,8 @@ func playOnce(d Driver, script Script, calls []Call) (broken string, at int) {
 // String is the trace as one argument of the command line, which ParseTrace reads:
 // the script's name, then amount,period_ns,burst,cost,now_ns for each call, with the
 // mode in place of burst for a window. Where the call sets the server's clock that comes
-// last, in ns, and now_ns is empty where it is left out.
+// last, in ns, and now_ns is empty where it is left out. What is given follows an @, with :
+// in place of spaces.
 func (t *Trace) String() string {
 	words := []string{string(t.Script)}
 	for _, c := range t.Calls {
@@ -73,7 +74,11 @@ func (t *Trace) String() string {
 		if c.ServerNs > 0 {
 			fields = append(fields, strconv.FormatInt(c.ServerNs, 10))
 		}
-		words = append(words, strings.Join(fields, ","))
+		word := strings.Join(fields, ",")
+		if c.Given != "" {
+			word += "@" + strings.ReplaceAll(c.Given, " ", ":")
+		}
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
 }
@@ -103,6 +108,8 @@ func ParseTrace(text string) (*Trace, error) {
 }
 
 func parseCall(script Script, word string) (c Call, err error) {
+	word, given, _ := strings.Cut(word, "@")
+	c.Given = strings.ReplaceAll(given, ":", " ")
 	fields := strings.Split(word, ",")
 	if len(fields) != 5 && len(fields) != 6 {
 		return c, fmt.Errorf("%d values, want amount, period_ns, burst or mode, cost, now_ns, and perhaps the server's clock",

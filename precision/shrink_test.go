@@ -46,7 +46,7 @@ func TestShrinkFindsTheSmallestTrace(t *testing.T) {
 
 func TestTraceAsText(t *testing.T) {
 	for _, s := range Scripts {
-		for index := range gcraStyles { // callers' clocks, and the server's
+		for index := range len(gcraStyles[GCRAV2]) { // callers' clocks, and the server's
 			trace := NewTrace(s.Script, 3, index)
 			again, err := ParseTrace(trace.String())
 			if err != nil || !reflect.DeepEqual(again, trace) {
@@ -69,6 +69,10 @@ func TestTraceAsText(t *testing.T) {
 		"gcra_v2 1,1,1,1,,0":               "must be given",
 		"gcra_v2 1,1,1,1,-5":               "now_ns",
 		"window_v1 0,1,fixed,1,1":          "amount",
+		"gcra_v2 1,1,1,1,5@9":              "no TAT with credit",
+		"window_v1 1,1,fixed,1,5@9:1:9":    "no TAT with credit",
+		"gcra_v2 1,1,1,1,5@9:1:8":          "before the TAT",
+		"gcra_v2 1,1,1,1,5@4:1:4":          "or the clock",
 	} {
 		if _, err := ParseTrace(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

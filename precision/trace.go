@@ -55,13 +55,21 @@ func (t *Trace) playNative() {
 
 // pace is what a trace goes by to choose its next call: the oracle, with its TAT rounded
 // up to the script's grid. What is under test has no say in what it is asked.
-type pace struct{ Fed }
+type pace struct {
+	Fed
+	lastNs int64 // of what was given
+}
 
-func newPace(script Script) *pace { return &pace{*NewFed(script, script.Grid())} }
+func newPace(script Script) *pace { return &pace{Fed: *NewFed(script, script.Grid())} }
 
 // call admits a call if it can be, and tells whether it does and which wait it names
 // else; of one that the script does not take both are 0.
 func (p *pace) call(c *Call) (status, retryNs int64) {
+	if c.Given != "" {
+		state, _ := c.given()
+		p.Hold(state)
+		p.lastNs = int64(state.Last)
+	}
 	if !p.Takes(c) || p.Foreign(c) {
 		return 0, 0
 	}
@@ -209,7 +217,7 @@ func gcraLimit(rng *rand.Rand, c *Call) {
 	}
 }
 
-// The styles of a gcra trace.
+// The styles of a gcra trace. In the last two gcra_v2 finds credit in its key now and then.
 const (
 	asked     = iota // at the wait that the last refusal named, and 1 ns before it
 	edges            // around the exact oracle's first instant
@@ -219,8 +227,15 @@ const (
 	backwards        // the clock jumps back
 	served           // the server's clock, over the seconds in which the key lives and dies
 	mixed            // the same, and callers whose clocks are up to a minute ahead of it
-	gcraStyles
+	credited         // gaps around the interval
+	servedCredited
 )
+
+// gcraStyles are the styles that a gcra script is played in, those by callers' clocks first.
+var gcraStyles = map[Script][]int{
+	GCRAV1: {asked, edges, uniform, bursts, changing, backwards, served, mixed},
+	GCRAV2: {asked, edges, uniform, bursts, changing, backwards, credited, served, mixed, servedCredited},
+}
 
 // The styles of a window trace; in the first two nothing but cost and clock changes.
 const (
@@ -232,17 +247,18 @@ const (
 )
 
 // callersIndex is the index of the nth trace that a server's own clock may be played to:
-// one without the last two styles.
+// one by callers' clocks alone.
 func callersIndex(script Script, n int) int {
-	styles := gcraStyles
-	if script.IsWindow() {
-		styles = windowStyles
+	styles, callers := windowStyles, windowServed
+	if list := gcraStyles[script]; list != nil {
+		styles, callers = len(list), slices.Index(list, served)
 	}
-	return n/(styles-2)*styles + n%(styles-2)
+	return n/callers*styles + n%callers
 }
 
 func (t *Trace) gcra(rng *rand.Rand, index int) {
-	style := index % gcraStyles
+	styles := gcraStyles[t.Script]
+	style := styles[index%len(styles)]
 	var c Call
 	gcraLimit(rng, &c)
 	end := int64(1 << 61)
@@ -251,8 +267,8 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 	}
 	c.NowNs = start(rng, end)
 	k := newPace(t.Script)
-	if style >= served {
-		t.served(rng, k, c, style == mixed)
+	if style == served || style == mixed || style == servedCredited {
+		t.served(rng, k, c, style)
 		return
 	}
 	status, retryNs := int64(1), int64(0)
@@ -284,7 +300,7 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 			if rng.IntN(2) == 0 {
 				step = first - c.NowNs + rng.Int64N(3) - 1
 			}
-		case uniform:
+		case uniform, credited:
 			step = rng.Int64N(2*limit.Interval + 1)
 		case bursts:
 			if rng.IntN(int(min(c.Burst, 64))+2) == 0 {
@@ -303,8 +319,29 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 			step = 0
 		}
 		c.NowNs += step
+		c.Given = ""
+		if style == credited && rng.IntN(20) == 0 {
+			c.Given = k.credited(rng, &c)
+		}
 		status, retryNs = t.add(k, &c)
 	}
+}
+
+// credited is a state that giving back may leave, at a call: spending left its last TAT in
+// the past or just now, and its TAT is that, or one before it.
+func (p *pace) credited(rng *rand.Rand, c *Call) string {
+	lastNs := max(p.tat, p.lastNs, c.NowNs, 1)
+	moreNs := []int64{0, rng.Int64N(1000), rng.Int64N(1e9), rng.Int64N(100e9)}[rng.IntN(4)]
+	if moreNs <= math.MaxInt64-lastNs {
+		lastNs += moreNs
+	}
+	backNs := []int64{0, rng.Int64N(1e9), rng.Int64N(p.GCRA(c).Tau() + 1), rng.Int64N(lastNs)}[rng.IntN(4)]
+	credit := make([]byte, 1+rng.IntN(24))
+	for i := range credit {
+		credit[i] = byte('0' + rng.IntN(10))
+	}
+	credit[0] = byte('1' + rng.IntN(9))
+	return State{Exists: true, Value: uint64(max(lastNs-backNs, 0)), Credit: string(credit), Last: uint64(lastNs)}.Text(p.script)
 }
 
 // servedNs limits what is served to limits that some seconds or minutes settle.
@@ -313,14 +350,14 @@ const servedNs = 30e9
 // served makes a trace by the server's clock, which moves from call to call in whole us.
 // Keys live through seconds and die, and calls come where that is decided: at the ends of
 // seconds, around the last millisecond of a key, when a wait is over.
-func (t *Trace) served(rng *rand.Rand, p *pace, c Call, callers bool) {
+func (t *Trace) served(rng *rand.Rand, p *pace, c Call, style int) {
 	const us, ms, second = 1000, int64(1e6), int64(1e9)
 	const last = 1<<61 - 3600*second // every script takes it with these limits
 	limit := func() {
 		if c.Burst == 0 {
 			windowLimit(rng, &c)
 			c.PeriodNs = min(c.PeriodNs, 1+rng.Int64N(servedNs))
-			if callers { // below, the index comes half round while a key lives: 62 s / 2^31
+			if style == mixed { // below, the index comes half round while a key lives: 62 s / 2^31
 				c.PeriodNs = max(c.PeriodNs, 30)
 			}
 			return
@@ -353,7 +390,7 @@ func (t *Trace) served(rng *rand.Rand, p *pace, c Call, callers bool) {
 		case 4: // the end of a second
 			step = second - server%second + (rng.Int64N(3)-1)*us
 		case 5: // when the key is gone, or was about to be
-			step = p.restedNs()/second*second + rng.Int64N(4)*second - server + (rng.Int64N(3)-1)*ms
+			step = max(p.restedNs(), p.lastNs)/second*second + rng.Int64N(4)*second - server + (rng.Int64N(3)-1)*ms
 		case 6, 7:
 			if status == 0 {
 				step = retryNs + rng.Int64N(2*us) - us
@@ -363,9 +400,13 @@ func (t *Trace) served(rng *rand.Rand, p *pace, c Call, callers bool) {
 			server = min(server+step, last)
 		}
 		c.ServerNs, c.NowNs, c.ByServer = server, server, true
-		if callers && rng.IntN(2) == 0 {
+		if style == mixed && rng.IntN(2) == 0 {
 			c.ByServer = false
 			c.NowNs += []int64{0, 60 * second, rng.Int64N(60 * second), rng.Int64N(second)}[rng.IntN(4)]
+		}
+		c.Given = ""
+		if style == servedCredited && rng.IntN(20) == 0 {
+			c.Given = p.credited(rng, &c)
 		}
 		status, retryNs = t.add(p, &c)
 	}
@@ -406,7 +447,7 @@ func (t *Trace) window(rng *rand.Rand, index int) {
 	}
 	k := newPace(t.Script)
 	if style >= windowServed {
-		t.served(rng, k, c, style == windowMixed)
+		t.served(rng, k, c, served+style-windowServed)
 		return
 	}
 	for range traceCalls {

@@ -1,6 +1,10 @@
 package controls
 
-import "github.com/tatami-rate/tatami/precision"
+import (
+	"fmt"
+
+	"github.com/tatami-rate/tatami/precision"
+)
 
 // epochNs is today's clock on a whole second, where windows of 1 s begin; it is on the
 // grid of today's doubles.
@@ -44,6 +48,13 @@ func byServer(calls []precision.Call) []precision.Call {
 	for i := range calls {
 		calls[i].ServerNs, calls[i].ByServer = calls[i].NowNs, true
 	}
+	return calls
+}
+
+// credited is the same calls on a key that holds credit from the first on, and a last TAT
+// this long after that call.
+func credited(calls []precision.Call, lastNs int64) []precision.Call {
+	calls[0].Given = fmt.Sprintf("%d 123456789012345678901234 %d", calls[0].NowNs, calls[0].NowNs+lastNs)
 	return calls
 }
 

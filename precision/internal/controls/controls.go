@@ -182,6 +182,37 @@ func list() []control {
 			patch:    []replacement{{"    shortest = 19\n", "    shortest = 1\n"}},
 			calls:    foreign(gcra(10, second, 10), 100),
 			expected: []string{reply, state, ttl, difference},
+		}, {
+			fault: "credit is dropped by a write", script: precision.GCRAV2,
+			patch:    []replacement{{"      tat = tat .. ' ' .. credit .. ' ' .. last\n", ""}},
+			calls:    credited(every(gcra(10, second, 10), 100, 10*ms), 500*ms),
+			expected: []string{state, difference},
+		}, {
+			fault: "credit is written as a double", script: precision.GCRAV2,
+			patch: []replacement{{"      tat = tat .. ' ' .. credit .. ' ' .. last\n",
+				"      tat = tat .. ' ' .. string.format('%.0f', tonumber(credit)) .. ' ' .. last\n"}},
+			calls:    credited(every(gcra(10, second, 10), 100, 10*ms), 500*ms),
+			expected: []string{state, difference},
+		}, {
+			fault: "the last TAT follows each write", script: precision.GCRAV2,
+			patch:    []replacement{{"(last_s - tat_s) * 1e9 + (last_sub_ns - tat_sub_ns) > 0", "false"}},
+			calls:    credited(every(gcra(10, second, 10), 100, 10*ms), 5*second),
+			expected: []string{state, ttl, difference},
+		}, {
+			fault: "the last TAT stays", script: precision.GCRAV2,
+			patch:    []replacement{{"(last_s - tat_s) * 1e9 + (last_sub_ns - tat_sub_ns) > 0", "true"}},
+			calls:    credited(every(gcra(10, second, 10), 100, 10*ms), 0),
+			expected: []string{state, ttl, difference},
+		}, {
+			fault: "a key with credit expires by its TAT", script: precision.GCRAV2,
+			patch:    []replacement{{"        expiry_s = last_s\n", ""}},
+			calls:    credited(every(gcra(10, second, 10), 100, 10*ms), 5*second),
+			expected: []string{ttl, difference},
+		}, {
+			fault: "a key with credit keeps its expiry by its TAT", script: precision.GCRAV2,
+			patch:    []replacement{{"      was_s = last_s\n", ""}},
+			calls:    credited(byServer(every(gcra(10, second, 10), 100, 10*ms)), 5*second),
+			expected: []string{ttl, difference},
 		},
 	}
 }

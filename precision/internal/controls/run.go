@@ -37,7 +37,7 @@ func (r *Result) Rejected() bool { return len(r.Wrong) > 0 && len(r.Missing) == 
 
 // generated is how many of the suite's own traces a control is played on, besides
 // the one that is made for it: one of each style.
-const generated = 6
+const generated = 10
 
 // Run plays every control in the emulator.
 func Run() ([]Result, error) {
@@ -127,6 +127,10 @@ func (r *Result) measure(asset *precision.Asset, c *control) error {
 			return fmt.Errorf("call %d, %+v: %s", i, call, o.Err)
 		}
 		r.Calls++
+		if state, ok := precision.ParseState(c.script, call.Given); ok {
+			own.Hold(state)
+			fed.Hold(state)
+		}
 		if !own.Foreign(&call) && own.Ask(&call).Status == 1 {
 			own.Admit(&call)
 			r.Right += call.Cost

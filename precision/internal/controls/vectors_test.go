@@ -34,6 +34,12 @@ var flagOf = map[string]string{
 	"expiry kept at every write":                        "KeptExpiry",
 	"expiry without the 2 s":                            unseen,
 	"a foreign number is taken for a TAT":               "ForeignNumber",
+	"credit is dropped by a write":                      "Credit",
+	"credit is written as a double":                     "Credit",
+	"the last TAT follows each write":                   "Credit",
+	"the last TAT stays":                                "Credit",
+	"a key with credit expires by its TAT":              "Credit",
+	"a key with credit keeps its expiry by its TAT":     "Credit",
 }
 
 // Every control fails a vector whose flag names its fault.
