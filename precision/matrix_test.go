@@ -64,7 +64,7 @@ func testSums(t *testing.T, real *Real) {
 // Every trace is played on a key that stays, and on one that is moved by DUMP and
 // RESTORE; the judge compares both with the native port, and with the oracle.
 func testTraces(t *testing.T, real *Real) {
-	const traces = 6 // each style of callers' clocks
+	const traces = 7 // each style of callers' clocks
 	for _, s := range Scripts {
 		for index := range traces {
 			trace := NewTrace(s.Script, 1, callersIndex(s.Script, index))

@@ -173,7 +173,7 @@ func calls32(script Script) [][]Call {
 	var rows [][]Call
 	for index := 0; len(rows) < traces; index++ {
 		calls := NewTrace(script, 32, index).Calls[:length]
-		if !slices.ContainsFunc(calls, func(c Call) bool { return c.ByServer }) {
+		if !slices.ContainsFunc(calls, func(c Call) bool { return c.ByServer || c.Given != "" }) {
 			rows = append(rows, calls)
 		}
 	}
