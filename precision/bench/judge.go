@@ -42,7 +42,8 @@ type tats struct {
 func (j *gcraJudge) call(key string, l limit, cost, fromNs, toNs int64, admitted bool) bool {
 	tat := j.keys[key]
 	exact := precision.NewGCRA(1, int64(l.period), l.burst, 1)
-	up := precision.NewGCRA(1, int64(l.period), l.burst, l.amount)
+	ns := precision.NewGCRA(l.amount, int64(l.period), l.burst, 1)
+	up := precision.GCRA{Interval: ns.Interval * l.amount, Burst: l.burst}
 	from, to := (fromNs-j.originNs)*l.amount, (toNs-j.originNs)*l.amount
 	if !admitted {
 		return from >= up.FirstNs(tat.latest, cost)
