@@ -29,9 +29,9 @@ type Script struct {
 // names another of their kind.
 var (
 	pinned = []Script{
-		{Name: "gcra_v1", SHA1: "f1850d25888b005db8becbf08db9f7753a4ffcfe", Bound: 256, text: lua.GCRAV1},
-		{Name: "gcra_v2", SHA1: "98ddf9b6760a7d9ee26de2b12cd6ea5c04596c98", text: lua.GCRAV2},
-		{Name: "window_v1", SHA1: "9ae1a70aac371f6402f19acca077e03464f72f25", text: lua.WindowV1},
+		{Name: "gcra_v1", SHA1: "43f6bfe7674ab36e1467d858e094ae8c42260185", Bound: 256, text: lua.GCRAV1},
+		{Name: "gcra_v2", SHA1: "938f3d1bd252b15372369a3b21f21c7f23afdd96", text: lua.GCRAV2},
+		{Name: "window_v1", SHA1: "10a8b60f589832f3a853533bcfdac0816ffcb7cb", text: lua.WindowV1},
 	}
 	defaults = []string{"gcra_v2", "window_v1"}
 )

@@ -48,9 +48,9 @@ if not (amount and amount >= 1 and amount <= period_ns and amount % 1 == 0) then
 end
 -- ceil(period_ns / amount): -p % a is what p lacks to a multiple of a, so a divides the sum.
 local interval = (period_ns + -period_ns % amount) / amount
-local burst = tonumber(ARGV[3])
--- 2^52 / interval rounds to a whole number only if it is one, so this is exact.
-if not (burst and burst >= 1 and burst <= 2^52 / interval and burst % 1 == 0) then
+local burst = tonumber(ARGV[3]) or 0
+local tau = interval * burst -- exact up to 2^52, and rounds to no less from there on
+if not (burst >= 1 and tau <= 2^52 and burst % 1 == 0) then
   return redis.error_reply('BADARG gcra_v2: burst must be a whole number from 1 to 2^52 / interval, '
     .. 'where interval = ceil(period_ns / amount)')
 end
@@ -61,16 +61,16 @@ if ARGV[4] ~= '1' then -- the usual cost need not be parsed
     return redis.error_reply('BADARG gcra_v2: cost must be a whole number from 0 to 2^52')
   end
 end
-local tau = interval * burst -- at most 2^52
 
 -- Clock. Digits need no tonumber, which parses twice: arithmetic reads them.
 local now_s, now_sub_ns, time = 0, now_ns
 if not now_ns or now_ns == '' then
   time = redis_pcall('TIME')
-  if time.err then
-    return time
+  now_s = time[1]
+  if not now_s then
+    return time -- the server's own error
   end
-  now_s, now_sub_ns = time[1] + 0, time[2] * 1000
+  now_s, now_sub_ns = now_s + 0, time[2] * 1000
 elseif #now_ns > 19 or string.find(now_ns, '%D') then
   return redis.error_reply('BADARG gcra_v2: now_ns must be at most 19 decimal digits')
 else
@@ -121,17 +121,13 @@ if state then
   ahead = (stored_s - now_s) * 1e9 + (sub_ns - now_sub_ns) -- exact below 2^53
   if ahead < 0 then
     ahead = 0
-  elseif ahead >= 2^53 then
-    -- Doubles below 2^63 are at most 1024 apart, so each of product and sum may be 512
-    -- too low, and this sum again: 2048 more is 512 to 3584 more than exact, never early.
-    -- 2^63 - 1024 is the largest double that a reply holds.
-    ahead = math.min(ahead + 2048, 2^63 - 1024)
   end
 end
 
 -- Decide, and write. cost * interval is exact up to tau; above 2^53 it may round, but
 -- then the call never fits.
-local status, retry = 1, ahead - (tau - cost * interval)
+local status, room = 1, tau - cost * interval
+local retry = ahead - room
 if retry <= 0 then
   retry = 0
   if cost > 0 then
@@ -141,50 +137,62 @@ if retry <= 0 then
     local tat_s = now_s + (ns - tat_sub_ns) / 1e9
     -- Known digits are not printed again, which would cost most. And %d takes C's long,
     -- which has 32 bits on some servers: too few from 2038 on.
-    local tat
-    if second and tat_s == stored_s then
+    local tat, ttl_s -- without ttl_s the expiry stays
+    if second and time and tat_s == stored_s then
       tat = second .. string.format('%09d', tat_sub_ns)
-    elseif tat_s == 0 then
-      tat = string.format('%d', tat_sub_ns)
-    elseif tat_s >= 2^31 then
-      tat = string.format('%.0f%09d', tat_s, tat_sub_ns)
-    elseif tat_s == now_s and time then
-      tat = string.format('%s%09d', time[1], tat_sub_ns)
     else
-      tat = string.format('%d%09d', tat_s, tat_sub_ns)
-    end
-    local expiry_s, was_s = tat_s, stored_s
-    if credit then
-      was_s = last_s
-      if (last_s - tat_s) * 1e9 + (last_sub_ns - tat_sub_ns) > 0 then -- exact near 0
-        expiry_s = last_s
+      if tat_s == 0 then
+        tat = string.format('%d', tat_sub_ns)
+      elseif time and tat_s == now_s then
+        tat = time[1] .. string.format('%09d', tat_sub_ns)
+      elseif tat_s >= 2^31 then
+        tat = string.format('%.0f%09d', tat_s, tat_sub_ns)
       else
-        last = tat
+        tat = string.format('%d%09d', tat_s, tat_sub_ns)
       end
-      tat = tat .. ' ' .. credit .. ' ' .. last
-    end
-    local done
-    if expiry_s == was_s and time then
-      done = redis_pcall('SET', key, tat, 'KEEPTTL')
-    else
-      local ttl_s = '2' -- the usual ones are not printed either
+      local expiry_s, was_s = tat_s, stored_s
+      if credit then
+        was_s = last_s
+        if (last_s - tat_s) * 1e9 + (last_sub_ns - tat_sub_ns) > 0 then -- exact near 0
+          expiry_s = last_s
+        else
+          last = tat
+        end
+        tat = tat .. ' ' .. credit .. ' ' .. last
+      end
       if not time then
         ttl_s = string.format('%d', expiry_s - now_s + 61)
-      elseif expiry_s == now_s + 1 then
-        ttl_s = '3'
-      elseif expiry_s > now_s then
-        ttl_s = string.format('%d', expiry_s - now_s + 2)
+      elseif expiry_s ~= was_s then
+        ttl_s = '2' -- the usual ones are not printed either
+        if expiry_s == now_s + 1 then
+          ttl_s = '3'
+        elseif expiry_s > now_s then
+          ttl_s = string.format('%d', expiry_s - now_s + 2)
+        end
       end
+    end
+    local done
+    if ttl_s then
       done = redis_pcall('SET', key, tat, 'EX', ttl_s)
+    else
+      done = redis_pcall('SET', key, tat, 'KEEPTTL')
     end
     if done.err then
       return done
     end
   end
-elseif cost > burst then
-  status, retry = -1, -1
 else
+  if ahead >= 2^53 then
+    -- Doubles below 2^63 are at most 1024 apart, so each of product and sum may be 512
+    -- too low, and this sum again: 2048 more is 512 to 3584 more than exact, never early.
+    -- 2^63 - 1024 is the largest double that a reply holds.
+    ahead = math.min(ahead + 2048, 2^63 - 1024)
+    retry = ahead - room
+  end
   status = 0
+  if cost > burst then
+    status, retry = -1, -1
+  end
 end
 local left, remaining = tau - ahead, 0
 if left >= interval then

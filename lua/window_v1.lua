@@ -73,10 +73,11 @@ end
 local now_s, now_sub_ns, time = 0, now_ns
 if not now_ns or now_ns == '' then
   time = redis_pcall('TIME')
-  if time.err then
-    return time
+  now_s = time[1]
+  if not now_s then
+    return time -- the server's own error
   end
-  now_s, now_sub_ns = time[1], time[2] * 1000
+  now_sub_ns = time[2] * 1000
 elseif #now_ns > 19 or string.find(now_ns, '%D') then
   return redis.error_reply('BADARG window_v1: now_ns must be at most 19 decimal digits')
 else

@@ -126,15 +126,16 @@ func TestLemmaRemainder(t *testing.T) {
 }
 
 // A whole burst is at most the rounded 2^52 / interval exactly when burst * interval is
-// at most 2^52.
+// at most 2^52, and so is the rounded product.
 func TestLemmaBurst(t *testing.T) {
 	for bits := 2; bits <= 11; bits++ {
 		most := int64(1) << (bits - 1)
 		for interval := int64(1); interval <= most; interval++ {
 			q := few(float64(most)/float64(interval), bits)
 			for burst := int64(1); burst <= most; burst++ {
-				if (float64(burst) <= q) != (burst*interval <= most) {
-					t.Fatalf("%d bits: burst %d, interval %d: the quotient is %v", bits, burst, interval, q)
+				product := few(float64(burst*interval), bits)
+				if fits := burst*interval <= most; float64(burst) <= q != fits || product <= float64(most) != fits {
+					t.Fatalf("%d bits: burst %d, interval %d: the quotient is %v, the product %v", bits, burst, interval, q, product)
 				}
 			}
 		}

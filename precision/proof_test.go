@@ -63,10 +63,10 @@ func TestProofRefused(t *testing.T) {
 	}
 	limits := append([][3]string{
 		{"period_ns in [1,0x1p52]", "period_ns in [1,4503599627370498]", "raised - (period_ns + up_p)"},
-		{"in [-0.5,0.5]", "in [-0.49,0.49]", "(most - Most) * interval_"},
 	}, remainders...)
 	for script, edits := range map[Script][][3]string{
 		GCRAV1: append([][3]string{
+			{"in [-0.5,0.5]", "in [-0.49,0.49]", "(most - Most) * interval_"},
 			{"@FIX(interval_ + up_i,8)", "@FIX(interval_ + up_i,7)", "tau - (interval_ + up_i) * burst"},
 			{"now_s in [0,4611686018]", "now_s in [0,4611686019]", "seconds_ns - now_s * 1e9"},
 			{"seconds_ns_ + grid_sub_ns_ in [0,0x1p61]", "seconds_ns_ + grid_sub_ns_ in [0,2305843009213694208]",

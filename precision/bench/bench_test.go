@@ -169,7 +169,7 @@ func TestJudge(t *testing.T) {
 			{1, 333_333_333, 333_333_333, false, false}, // below a third
 			{1, 333_333_333, 333_333_333, true, true},
 			{1, 666_666_667, 666_666_667, false, false}, // twice the third, rounded up
-			{1, 666_666_668, 666_666_668, false, true}, // twice the interval rounded up
+			{1, 666_666_668, 666_666_668, false, true},  // twice the interval rounded up
 		}},
 		{"fixed", fixedWindow, limit{2, time.Second, 0}, []call{
 			{2, 100 * ms, 101 * ms, true, false}, {1, 200 * ms, 201 * ms, true, true}, {1, 999 * ms, 1000*ms - 1, false, false},

@@ -24,11 +24,7 @@ remainder double= a - multiple_;
 raised double= period_ns + up_p;
 interval = double(whole_);
 
-# burst <= 2^52 / interval: less than 1 / interval wrong
-Most = 0x1p52 / interval_;
-most = double(Most);
-
-# tau = interval * burst
+# tau = interval * burst, where it is at most 2^52
 Tau = interval_ * burst;
 tau = double(Tau);
 
@@ -132,7 +128,6 @@ far_retry double= far_more - room_;
 
 /\ raised - (period_ns + up_p) in [0,0]
 /\ interval - whole_ in [0,0]
-/\ (most - Most) * interval_ in [-0.5,0.5]
 /\ tau - Tau in [0,0] /\ @FIX(tau,0)
 
 /\ us_ns - us * 1000 in [0,0] /\ us_ns in [0,999999000]
@@ -173,7 +168,6 @@ far_retry double= far_more - room_;
 }
 
 (quotient - Quotient) * b -> ((quotient - Quotient) / Quotient) * a { b <> 0, Quotient <> 0 };
-(most - Most) * interval_ -> ((most - Most) / Most) * 0x1p52 { interval_ <> 0, Most <> 0 };
 
 far - Far -> (far - (far_seconds + N)) + (far_seconds - S * 1e9);
 far_more - Far -> (far_more - (far + 2048)) + (far - Far) + 2048;

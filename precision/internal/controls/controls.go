@@ -93,9 +93,9 @@ func list() []control {
 			expected: []string{early, reply, state, difference},
 		}, {
 			fault: "state through tostring, 14 digits", script: precision.GCRAV2,
-			patch: []replacement{{"    local expiry_s, was_s = tat_s, stored_s\n",
+			patch: []replacement{{"    local done\n",
 				"    tat = string.format('%.0f', tonumber(tostring(tat_s * 1e9 + tat_sub_ns)))\n" +
-					"    local expiry_s, was_s = tat_s, stored_s\n"}},
+					"    local done\n"}},
 			calls:    every(gcra(7000, second, 10), 10000, 70*us),
 			expected: []string{early, reply, state, difference},
 		}, {
@@ -149,7 +149,7 @@ func list() []control {
 			expected: []string{late, reply, state, difference},
 		}, {
 			fault: "retry rounded down to ms", script: precision.GCRAV2,
-			patch:    []replacement{{"else\n  status = 0\n", "else\n  status, retry = 0, retry - retry % 1e6\n"}},
+			patch:    []replacement{{"  status = 0\n", "  status, retry = 0, retry - retry % 1e6\n"}},
 			calls:    every(gcra(7, second, 7), 1000, 10*ms),
 			expected: []string{reply, difference},
 		}, {
@@ -168,13 +168,13 @@ func list() []control {
 			expected: []string{reply, state, difference},
 		}, {
 			fault: "expiry kept at every write", script: precision.GCRAV2,
-			patch:    []replacement{{"if expiry_s == was_s and time then", "if was_s and time then"}},
+			patch:    []replacement{{"elseif expiry_s ~= was_s then", "elseif not was_s then"}},
 			calls:    byServer(every(gcra(1, second, 5), 1000, 100*ms)),
 			expected: []string{early, reply, ttl, difference},
 		}, {
 			fault: "expiry without the 2 s", script: precision.GCRAV2,
 			patch: []replacement{{serverTTL, "expiry_s - now_s)"},
-				{"      elseif expiry_s == now_s + 1 then\n        ttl_s = '3'\n", ""}},
+				{"if expiry_s == now_s + 1 then\n          ttl_s = '3'\n        elseif", "if"}},
 			calls:    byServer(every(gcra(2, 3*second, 1), 1000, 100*ms)),
 			expected: []string{early, reply, ttl, difference},
 		}, {
