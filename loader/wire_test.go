@@ -1,0 +1,138 @@
+package loader_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tatami-rate/tatami/loader"
+	"github.com/tatami-rate/tatami/lua"
+)
+
+// words are the words of one command, an array of bulk strings.
+func words(t *testing.T, command []byte) (all []string) {
+	t.Helper()
+	count, rest, _ := bytes.Cut(command, []byte("\r\n"))
+	n, err := strconv.Atoi(string(count[1:]))
+	must(t, err)
+	r := bufio.NewReader(bytes.NewReader(rest))
+	for range n {
+		word, err := readValue(r)
+		must(t, err)
+		_, text, _ := strings.Cut(string(word), "\r\n")
+		all = append(all, strings.TrimSuffix(text, "\r\n"))
+	}
+	return all
+}
+
+// calls are the EVALSHA and EVAL that the server was sent since the last reset, a line
+// each. A script's text or SHA1 stands in them as its name.
+func (p *proxy) calls(t *testing.T) (all []string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, command := range p.sent {
+		if !isEvalsha(command) && !isCommand(command, "eval") {
+			continue
+		}
+		sent := words(t, command)
+		for name, text := range lua.Assets {
+			if sent[0] == "evalsha" && sent[1] == sha1Of(t, name) || sent[0] == "eval" && sent[1] == text {
+				sent[1] = name
+			}
+		}
+		all = append(all, strings.Join(sent, " "))
+	}
+	return all
+}
+
+// TestOnTheWire reads what each call sends: the SHA1 of the limit's script with the limit
+// and the cost, and then, to a server that lacks it, the text of that same script with the
+// same words.
+func TestOnTheWire(t *testing.T) { eachServer(t, testOnTheWire) }
+
+func testOnTheWire(t *testing.T, server testServer, _ testLimiter) {
+	v2, p, _ := through(t, server)
+	for gcra, limiter := range map[string]testLimiter{"gcra_v2": v2, "gcra_v1": v2.WithV1(t)} {
+		for _, test := range []struct {
+			limit  loader.Limit
+			script string
+			words  string // amount, period_ns, burst or mode
+		}{
+			{loader.Limit{Amount: 300, Period: time.Hour, Burst: 60}, gcra, "300 3600000000000 60"},
+			{loader.Limit{Amount: 20, Period: 2 * time.Hour}, gcra, "20 7200000000000 20"},
+			{loader.Limit{Amount: 30, Period: 3 * time.Hour, Burst: 9, Algorithm: loader.GCRA}, gcra, "30 10800000000000 9"},
+			{loader.Limit{Amount: 40, Period: 4 * time.Hour, Burst: 8, Algorithm: loader.TokenBucket}, gcra, "40 14400000000000 8"},
+			{loader.Limit{Amount: 50, Period: 5 * time.Hour, Burst: 7, Algorithm: loader.LeakyBucket}, gcra, "50 18000000000000 7"},
+			{loader.Limit{Amount: 60, Period: 6 * time.Hour, Algorithm: loader.FixedWindow}, "window_v1", "60 21600000000000 fixed"},
+			{loader.Limit{Amount: 70, Period: 7 * time.Hour, Algorithm: loader.SlidingWindow}, "window_v1", "70 25200000000000 sliding"},
+		} {
+			for _, ask := range asks {
+				for _, lacks := range []bool{false, true} {
+					must(t, server.FlushAll(t.Context()).Err())
+					must(t, server.ScriptFlush(t.Context()).Err())
+					if !lacks {
+						must(t, server.ScriptLoad(t.Context(), lua.Assets[test.script]).Err())
+					}
+					one, clock := limiter, ""
+					if len(ask.costs)%2 == 0 { // some by a caller's clock
+						one, clock = limiter.WithClock(t, clockAt(5)), " 1780000000000000005"
+					}
+					p.resetSent()
+					outcomes := ask.do(t, one, test.limit)
+					var bySHA, byText []string
+					for i, cost := range ask.costs {
+						key := one.Key(fmt.Sprint("k", i), test.limit)
+						got, left := outcomes[i], test.limit.Quota()-cost
+						if got.Err != nil || !got.Allowed || got.Remaining != left || got.Key != key || got.Limit != test.limit {
+							t.Errorf("%v, %s of %d, lacks the script %v: %+v, want it allowed with %d remaining, of its own key and limit",
+								test.limit, ask.name, cost, lacks, got, left)
+						}
+						rest := fmt.Sprintf(" %s 1 %s %s %d%s", test.script, key, test.words, cost, clock)
+						bySHA, byText = append(bySHA, "evalsha"+rest), append(byText, "eval"+rest)
+					}
+					want := bySHA
+					if lacks {
+						want = append(bySHA, byText...)
+					}
+					if sent := p.calls(t); !slices.Equal(sent, want) {
+						t.Errorf("%v, %s, lacks the script %v: sent\n%.300q\nwant\n%.300q", test.limit, ask.name, lacks, sent, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// asks are the ways to call, on the keys k0, k1 and so on.
+var asks = []struct {
+	name  string
+	costs []int64
+	do    func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome
+}{
+	{"Allow", []int64{1}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
+		result, err := limiter.Allow(t.Context(), "k0", limit)
+		return []loader.Outcome{{Result: result, Err: err}}
+	}},
+	{"AllowN", []int64{3}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
+		result, err := limiter.AllowN(t.Context(), "k0", limit, 3)
+		return []loader.Outcome{{Result: result, Err: err}}
+	}},
+	{"Peek", []int64{0}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
+		result, err := limiter.Peek(t.Context(), "k0", limit)
+		return []loader.Outcome{{Result: result, Err: err}}
+	}},
+	{"AllowEach of one", []int64{2}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
+		return limiter.AllowEach(t.Context(), loader.Call{Key: "k0", Limit: limit, Cost: 2})
+	}},
+	{"AllowEach of four", []int64{4, 0, 1, 5}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
+		return limiter.AllowEach(t.Context(), loader.Call{Key: "k0", Limit: limit, Cost: 4},
+			loader.Call{Key: "k1", Limit: limit}, loader.Call{Key: "k2", Limit: limit, Cost: 1},
+			loader.Call{Key: "k3", Limit: limit, Cost: 5})
+	}},
+}
