@@ -1,0 +1,188 @@
+package loader_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tatami-rate/tatami/emulator"
+	"github.com/tatami-rate/tatami/loader"
+)
+
+// What a stuckConn does.
+const (
+	flows       = iota
+	losesReads  // what the server answers never comes
+	blocksWrite // what the client writes goes nowhere
+)
+
+// stuckConn is a connection to a server that runs what it is sent, or beside it one to
+// nobody, whose reads and writes wait for their deadlines.
+type stuckConn struct {
+	net.Conn
+	nobody net.Conn
+	does   *atomic.Int32
+}
+
+func (c *stuckConn) Read(b []byte) (int, error) {
+	if c.does.Load() == losesReads {
+		return c.nobody.Read(b)
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *stuckConn) Write(b []byte) (int, error) {
+	if c.does.Load() == blocksWrite {
+		return c.nobody.Write(b)
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *stuckConn) SetDeadline(at time.Time) error {
+	return errors.Join(c.Conn.SetDeadline(at), c.nobody.SetDeadline(at))
+}
+
+func (c *stuckConn) SetReadDeadline(at time.Time) error {
+	return errors.Join(c.Conn.SetReadDeadline(at), c.nobody.SetReadDeadline(at))
+}
+
+func (c *stuckConn) SetWriteDeadline(at time.Time) error {
+	return errors.Join(c.Conn.SetWriteDeadline(at), c.nobody.SetWriteDeadline(at))
+}
+
+func (c *stuckConn) Close() error { return errors.Join(c.Conn.Close(), c.nobody.Close()) }
+
+// TestTimeouts has each sort of timeout end each sort of call: it is an error and nothing
+// else, and what it says of spending is so by the server's own count.
+func TestTimeouts(t *testing.T) {
+	const soon = 50 * time.Millisecond
+	isTimeout := func(err error) bool {
+		var timeout net.Error
+		return errors.As(err, &timeout) && timeout.Timeout() || strings.Contains(err.Error(), "no answer within the client's ReadTimeout")
+	}
+	is := func(want error) func(error) bool { return func(err error) bool { return errors.Is(err, want) } }
+	algorithms := []loader.Algorithm{loader.GCRA, loader.FixedWindow, loader.SlidingWindow}
+	for row, test := range []struct {
+		name     string
+		options  redis.Options
+		does     int32
+		cold     bool // it is so before there is a connection
+		held     bool // the pool's one connection is another's
+		deadline time.Duration
+		cancel   time.Duration
+		unsent   bool // surely nothing reaches the server
+		want     func(error) bool
+	}{
+		{name: "dial", options: redis.Options{DialTimeout: soon}, cold: true, unsent: true, want: isTimeout},
+		{name: "handshake", options: redis.Options{ReadTimeout: soon}, cold: true, does: losesReads, unsent: true, want: isTimeout},
+		{name: "read", options: redis.Options{ReadTimeout: soon}, does: losesReads, want: isTimeout},
+		{name: "write", options: redis.Options{WriteTimeout: soon, ReadTimeout: 10 * soon}, does: blocksWrite, want: isTimeout},
+		{name: "pool", options: redis.Options{PoolTimeout: soon}, held: true, unsent: true, want: is(redis.ErrPoolTimeout)},
+		{name: "deadline, dial", cold: true, deadline: soon, unsent: true, want: is(context.DeadlineExceeded)},
+		{name: "deadline, read", does: losesReads, deadline: soon, want: is(context.DeadlineExceeded)},
+		{name: "deadline, write", does: blocksWrite, deadline: soon, want: is(context.DeadlineExceeded)},
+		{name: "deadline, pool", held: true, deadline: soon, unsent: true, want: is(context.DeadlineExceeded)},
+		{name: "deadline of go-redis, read", options: redis.Options{ContextTimeoutEnabled: true}, does: losesReads,
+			deadline: soon, want: is(context.DeadlineExceeded)},
+		{name: "cancel, read", options: redis.Options{ReadTimeout: 10 * soon}, does: losesReads, cancel: soon,
+			want: func(err error) bool { return isTimeout(err) || errors.Is(err, context.Canceled) }},
+		{name: "cancel, pool", options: redis.Options{PoolTimeout: 10 * soon}, held: true, cancel: soon, unsent: true,
+			want: func(err error) bool { return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, context.Canceled) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // each waits
+			server := emulator.New()
+			server.SetClock(time.Now)
+			direct := server.Client()
+			defer direct.Close()
+			checker := newLimiter(t, direct)
+			for i, ask := range timed {
+				limit := loader.Limit{Amount: 10, Period: 1000 * time.Hour, Algorithm: algorithms[(row+i)%3]}
+				does := &atomic.Int32{}
+				options := test.options
+				options.MaxRetries, options.DialerRetries, options.PoolSize, options.PipelinePoolSize = -1, 1, 1, -1
+				options.ReadTimeout = cmp.Or(options.ReadTimeout, time.Minute)
+				options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					if test.cold && test.does == flows { // nobody takes the dial
+						<-ctx.Done()
+						return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
+					}
+					conn, err := server.Dial(ctx, network, addr)
+					nobody, _ := net.Pipe()
+					return &stuckConn{conn, nobody, does}, err
+				}
+				client := redis.NewClient(&options)
+				defer client.Close()
+				limiter, err := loader.New(client)
+				must(t, err)
+				if !test.cold {
+					must(t, client.Ping(t.Context()).Err())
+				}
+				if test.held {
+					conn := client.Conn()
+					defer conn.Close()
+					must(t, conn.Ping(t.Context()).Err())
+				}
+				does.Store(test.does)
+				ctx, cancel := context.WithCancel(t.Context())
+				if test.deadline > 0 {
+					ctx, cancel = context.WithTimeout(t.Context(), test.deadline)
+				}
+				defer cancel()
+				if test.cancel > 0 {
+					time.AfterFunc(test.cancel, cancel)
+				}
+				for j, got := range ask.do(ctx, limiter, ask.name, limit) {
+					left := allow(t, checker, fmt.Sprint(ask.name, j), limit, 0).Remaining
+					not, maybe := isSpent(got.Err, loader.ErrNotSpent), isSpent(got.Err, loader.ErrMaybeSpent)
+					if got.Result != (loader.Result{}) || not == maybe || !test.want(got.Err) {
+						t.Errorf("%s, %v: %+v, want this timeout as an error, and no result", ask.name, limit, got)
+					} else if not && left != 10 || maybe && (test.unsent || ask.free) {
+						t.Errorf("%s, %v: %v, and by the server %d of 10 remain", ask.name, limit, got.Err, left)
+					}
+				}
+			}
+		})
+	}
+}
+
+// timed are all calls of a limiter; free ones write nothing. A key has the number of its
+// outcome behind it.
+var timed = []struct {
+	name string
+	free bool
+	do   func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome
+}{
+	{name: "Allow", do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		result, err := l.Allow(ctx, key+"0", limit)
+		return []loader.Outcome{{Result: result, Err: err}}
+	}},
+	{name: "AllowN", do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		result, err := l.AllowN(ctx, key+"0", limit, 10)
+		return []loader.Outcome{{Result: result, Err: err}}
+	}},
+	{name: "Peek", free: true, do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		result, err := l.Peek(ctx, key+"0", limit)
+		return []loader.Outcome{{Result: result, Err: err}}
+	}},
+	{name: "AllowEach", do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		return l.AllowEach(ctx, loader.Call{Key: key + "0", Limit: limit, Cost: 1}, loader.Call{Key: key + "1", Limit: limit, Cost: 2})
+	}},
+	{name: "AllowEach of one", do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		return l.AllowEach(ctx, loader.Call{Key: key + "0", Limit: limit, Cost: 1})
+	}},
+	{name: "Reset", do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		return []loader.Outcome{{Err: l.Reset(ctx, key+"0", limit)}}
+	}},
+	{name: "Delete", do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		return []loader.Outcome{{Err: l.Delete(ctx, key+"0", limit)}}
+	}},
+}
