@@ -57,7 +57,8 @@ func TestClusterWithoutPermission(t *testing.T) {
 	unreached(t, "a user without CLUSTER", cluster, "NOPERM")
 }
 
-// The package asks for no INFO.
+// A server that refuses INFO has the scripts as others do. Only how many bits it has is not
+// known.
 func TestWithoutInfo(t *testing.T) {
 	admin, _ := start(t)
 	must(t, admin.ACLSetUser(t.Context(), "blind", "on", "nopass", "~*", "+@all", "-info").Err())
@@ -66,8 +67,14 @@ func TestWithoutInfo(t *testing.T) {
 	client := redis.NewClient(&options)
 	defer client.Close()
 	limiter := newLimiter(t, client)
-	if found, err := limiter.Verify(t.Context()); err != nil || len(found) != 3 {
+	found, err := limiter.Verify(t.Context())
+	if err != nil || len(found) != 3 {
 		t.Errorf("%v, %v, want the 3 scripts", found, err)
+	}
+	for _, one := range found {
+		if !one.Loaded || one.Bits != 0 {
+			t.Errorf("%+v, want it loaded, and bits that are not known", one)
+		}
 	}
 }
 

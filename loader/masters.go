@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -18,6 +19,9 @@ type Presence struct {
 	Script string // the script's name
 	SHA1   string
 	Loaded bool
+	// Bits is 32 or 64, of what the server is built for, and 0 where INFO does not tell.
+	// The scripts decide alike on both.
+	Bits int
 }
 
 // Load loads every pinned script on every master that the client knows, or on every shard
@@ -62,6 +66,18 @@ func (l *Limiter) Verify(ctx context.Context) ([]Presence, error) {
 	})
 }
 
+// bitsOf is what INFO says of the server's build. A server may refuse it and still have the
+// scripts, so that is no error.
+func bitsOf(ctx context.Context, server redis.Cmdable) int {
+	_, rest, _ := strings.Cut(server.Info(ctx, "server").Val(), "\r\narch_bits:")
+	digits, _, _ := strings.Cut(rest, "\r\n")
+	bits, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return bits
+}
+
 func textOf(name string) string {
 	i := slices.IndexFunc(pinned, func(s Script) bool { return s.Name == name })
 	return pinned[i].text
@@ -95,6 +111,12 @@ func (l *Limiter) onMasters(ctx context.Context,
 			found[i] = Presence{Server: address, Script: script.Name, SHA1: script.SHA1}
 		}
 		err := do(ctx, server, found)
+		if err == nil {
+			bits := bitsOf(ctx, server)
+			for i := range found {
+				found[i].Bits = bits
+			}
+		}
 		var answer redis.Error
 		s.mu.Lock()
 		defer s.mu.Unlock()

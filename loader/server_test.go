@@ -649,7 +649,7 @@ func testVerify(t *testing.T, server testServer, limiter testLimiter) {
 			t.Fatalf("%v, %v, want %d answers", got, err, len(scripts))
 		}
 		for i, script := range scripts {
-			want := loader.Presence{Server: server.Options().Addr, Script: script.Name, SHA1: script.SHA1, Loaded: loaded[i]}
+			want := loader.Presence{Server: server.Options().Addr, Script: script.Name, SHA1: script.SHA1, Loaded: loaded[i], Bits: 64}
 			if got[i] != want {
 				t.Errorf("got %+v, want %+v", got[i], want)
 			}

@@ -97,7 +97,8 @@ func (a *app) load() *cobra.Command {
 		Long: `Load the scripts into the server, or into every master of its cluster, and print a
 line for each server and script. The servers' SHA1s are held against the pinned ones.
 Loading again does no harm. A call loads what a server lacks, so this is needed only
-where callers send EVALSHA alone.
+where callers send EVALSHA alone. A server of 32 bits is named so; the scripts decide
+there as elsewhere. In JSON bits is 64, 32, or 0 where the server does not tell.
 
 ` + mastersHelp,
 		Example: `  tatami load --redis redis://localhost:6379`,
@@ -131,6 +132,7 @@ func (a *app) survey(ask func(*loader.Limiter, context.Context) ([]loader.Presen
 		Name   string `json:"name"`
 		SHA1   string `json:"sha1"`
 		Loaded bool   `json:"loaded"`
+		Bits   int    `json:"bits"`
 	}
 	return a.onMasters(func(ctx context.Context, client redis.UniversalClient, _ []string) error {
 		limiter, err := loader.New(client)
@@ -150,7 +152,10 @@ func (a *app) survey(ask func(*loader.Limiter, context.Context) ([]loader.Presen
 			if !one.Loaded {
 				word, missing = "missing", true
 			}
-			lines = append(lines, line{one.Server, one.Script, one.SHA1, one.Loaded})
+			if one.Bits == 32 {
+				word += ", 32-bit"
+			}
+			lines = append(lines, line{one.Server, one.Script, one.SHA1, one.Loaded, one.Bits})
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", one.Server, one.Script, one.SHA1, word)
 		}
 		table.Flush()

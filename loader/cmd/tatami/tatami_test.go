@@ -124,13 +124,30 @@ func TestLoadAndVerify(t *testing.T) {
 			}
 		}
 		out, _ = command(t, exitOK, "load", "--json")
-		matches(t, out, `\[(\{"server":"`+addr+`","name":"\w+_v[12]","sha1":"[0-9a-f]{40}","loaded":true\},?){3}\]\n`)
+		matches(t, out, `\[(\{"server":"`+addr+`","name":"\w+_v[12]","sha1":"[0-9a-f]{40}","loaded":true,"bits":64\},?){3}\]\n`)
 		out, _ = command(t, exitOK, "verify")
 		matches(t, out, lines(addr, "loaded"))
 		must(t, client.ScriptFlush(t.Context()).Err())
 		out, _ = command(t, exitRefused, "verify", "--json")
-		matches(t, out, `\[(\{"server":"`+addr+`","name":"\w+_v[12]","sha1":"[0-9a-f]{40}","loaded":false\},?){3}\]\n`)
+		matches(t, out, `\[(\{"server":"`+addr+`","name":"\w+_v[12]","sha1":"[0-9a-f]{40}","loaded":false,"bits":64\},?){3}\]\n`)
 	})
+}
+
+// TestLoad32 has real servers of 32 bits.
+func TestLoad32(t *testing.T) {
+	for _, architecture := range servers.Architectures32 {
+		t.Run(architecture, func(t *testing.T) {
+			server := servers.ForTest32(t, architecture)
+			t.Setenv("REDIS_URL", server.URL)
+			address := strings.TrimPrefix(server.URL, "redis://")
+			out, _ := command(t, exitRefused, "verify")
+			matches(t, out, lines(address, "missing, 32-bit"))
+			out, _ = command(t, exitOK, "load")
+			matches(t, out, lines(address, "loaded, 32-bit"))
+			out, _ = command(t, exitOK, "verify", "--json")
+			matches(t, out, `\[(\{"server":"`+address+`","name":"\w+_v[12]","sha1":"[0-9a-f]{40}","loaded":true,"bits":32\},?){3}\]\n`)
+		})
+	}
 }
 
 func TestAllowAndPeek(t *testing.T) {
