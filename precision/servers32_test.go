@@ -2,10 +2,7 @@ package precision
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +17,7 @@ import (
 // must answer there what it answers elsewhere, or an error: never admit beyond exact
 // integers. The servers are those of `make servers-32`, under qemu-user.
 func TestServers32(t *testing.T) {
-	for _, architecture := range []string{"armhf", "i386"} {
+	for _, architecture := range servers.Architectures32 {
 		t.Run(architecture, func(t *testing.T) {
 			t.Parallel() // a server each
 			testEitherClock(t, driver32(t, architecture))
@@ -40,28 +37,16 @@ func testEitherClock(t *testing.T, real *Real) {
 	}
 }
 
-// driver32 starts the 32-bit server of an architecture; without one the test is skipped
-// by name, or fails when REQUIRE_SERVERS is 1.
+// driver32 is a driver of the 32-bit server of an architecture.
 func driver32(t *testing.T, architecture string) *Real {
-	folder := cmp.Or(os.Getenv("SERVERS_32"), "/var/cache/tatami/servers-32")
-	binary := filepath.Join(folder, "redis-server-"+architecture)
-	if _, err := os.Stat(binary); err != nil && !servers.Required() {
-		t.Skipf("skipped: no 32-bit server, `make servers-32` makes it: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	server, err := servers.StartBinary(ctx, binary)
-	if err != nil {
-		t.Fatalf("a 32-bit server, `make servers-32` makes it: %v", err)
-	}
-	t.Cleanup(server.Stop)
+	server := servers.ForTest32(t, architecture)
 	real, err := NewReal(t.Context(), server, "test:")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = real.Close() })
 	if info := real.client.Info(t.Context(), "server").Val(); !strings.Contains(info, "arch_bits:32\r\n") {
-		t.Fatalf("%s is no 32-bit server:\n%s", binary, info)
+		t.Fatalf("%s of %s is no 32-bit server:\n%s", server.Name, architecture, info)
 	}
 	t.Log(server.Name)
 	return real
