@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,21 +59,93 @@ func TestReadmeNamesTheScripts(t *testing.T) {
 	}
 }
 
+// mode is a form in which redis-cli prints.
+type mode struct {
+	name    string
+	options string // of redis-cli
+	env     string
+	shows   func(value string) string // one value, of how a terminal shows it; nil: as that
+}
+
+// modes are those that a reader may have. redis-cli prints as to a terminal when it writes
+// to one, and raw when it does not.
+var modes = []mode{
+	{name: "terminal", env: "FAKETTY=1"}, // redis-cli's own
+	{name: "RESP3", options: "-3 --no-raw"},
+	{name: "raw", shows: raw},
+	{name: "json", options: "--json", shows: asJSON}, // from redis-cli 7.0 on
+}
+
+func raw(value string) string {
+	if text, ok := strings.CutPrefix(value, "(error) "); ok {
+		return text + "\n"
+	}
+	if text, err := strconv.Unquote(value); err == nil {
+		return text
+	}
+	return strings.TrimPrefix(value, "(integer) ")
+}
+
+func asJSON(value string) string {
+	if text, ok := strings.CutPrefix(value, "(error) "); ok {
+		return "error:" + strconv.Quote(text)
+	}
+	if digits, ok := strings.CutPrefix(value, "(integer) "); ok {
+		return digits
+	}
+	return strconv.Quote(strings.Trim(value, `"`))
+}
+
+// in is the output of an example as a mode prints it.
+func (m mode) in(output string) string {
+	if m.shows == nil || output == "" {
+		return output
+	}
+	var values []string
+	isArray := false
+	for line := range strings.Lines(output) {
+		value := strings.TrimSuffix(line, "\n")
+		if number, element, ok := strings.Cut(value, ") "); ok && !strings.HasPrefix(number, "(") {
+			value, isArray = element, true
+		}
+		values = append(values, m.shows(value))
+	}
+	if strings.Contains(m.options, "json") && isArray {
+		return "[" + strings.Join(values, ",") + "]\n"
+	}
+	return strings.Join(values, "\n") + "\n"
+}
+
 func TestReadme(t *testing.T) {
 	for _, name := range []string{"README.md", "../README.md"} {
-		t.Run(name, func(t *testing.T) { runExamples(t, name) })
+		for _, m := range modes {
+			t.Run(name+" "+m.name, func(t *testing.T) {
+				t.Parallel()
+				runExamples(t, name, m)
+			})
+		}
 	}
 }
 
-// runExamples runs every example of a file, in one shell and on one server, so that
-// later ones build on earlier ones.
-func runExamples(t *testing.T, name string) {
+// The redis-cli of the examples is the one on PATH, on a server of the test's own. What the
+// shell keeps in a variable is no reader's, so it has no mode.
+const redisCLI = `#!/bin/sh
+exec "$REAL_CLI" -u "$SERVER" $SHOWN "$@"
+`
+
+// runExamples runs every example of a file as it is written, in one shell and on one
+// server, so that later ones build on earlier ones.
+func runExamples(t *testing.T, name string, m mode) {
 	server := servers.ForTest(t)
-	if _, err := exec.LookPath("redis-cli"); err != nil {
+	cli, err := exec.LookPath("redis-cli")
+	if err != nil {
 		if servers.Required() {
 			t.Fatal(err)
 		}
 		t.Skipf("skipped: %v", err)
+	}
+	if help, _ := exec.Command(cli, "--help").CombinedOutput(); strings.Contains(m.options, "json") && !strings.Contains(string(help), "--json") {
+		t.Skip("skipped: redis-cli has no --json")
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -82,18 +156,20 @@ func runExamples(t *testing.T, name string) {
 	const end = "-- end of output --\n"
 	script := ""
 	for _, example := range examples {
-		// What the shell keeps in a variable is raw; what a reader sees is not.
-		command := example.command
-		if args, ok := strings.CutPrefix(command, "redis-cli "); ok {
-			command = "redis-cli --no-raw " + args
+		if strings.HasPrefix(example.command, "redis-cli ") {
+			script += m.env + " SHOWN='" + m.options + "' "
 		}
-		script += strings.ReplaceAll(command, "redis-cli ", "redis-cli -u "+server.URL+" ")
-		script += "echo '" + strings.TrimSpace(end) + "'\n"
+		script += example.command + "echo '" + strings.TrimSpace(end) + "'\n"
+	}
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "redis-cli"), []byte(redisCLI), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "sh", "-c", script)
 	shell.Dir = ".." // the examples name the assets from the top
+	shell.Env = append(os.Environ(), "REAL_CLI="+cli, "SERVER="+server.URL, "PATH="+path+":"+os.Getenv("PATH"))
 	out, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -103,8 +179,40 @@ func runExamples(t *testing.T, name string) {
 		t.Fatalf("%d examples give %d outputs", len(examples), len(outputs)-1)
 	}
 	for i, example := range examples {
-		if got := strings.TrimSuffix(outputs[i], end); got != example.output {
-			t.Errorf("$ %sgot\n%s%s has\n%s", example.command, got, name, example.output)
+		if got, want := strings.TrimSuffix(outputs[i], end), m.in(example.output); got != want {
+			t.Errorf("$ %sgot\n%swant\n%s", example.command, got, want)
+		}
+	}
+}
+
+// A line that names redis-cli stands where a test runs it, or shows how to.
+func TestEveryRedisCLILine(t *testing.T) {
+	for name, elsewhere := range map[string][]string{
+		"README.md": nil, "../README.md": nil, "../vectors/README.md": nil,
+		"../vectors/clients/README.md": {"# $redis is redis-cli with its options"}, // vectors.TestAllow
+	} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := 0
+		for _, example := range consoleExamples(string(text)) {
+			run += strings.Count(example.command, "redis-cli ")
+		}
+		for _, line := range elsewhere {
+			if !strings.Contains(string(text), line) {
+				t.Errorf("%s has no %q", name, line)
+			}
+			run += strings.Count(line, "redis-cli ")
+		}
+		inBlocks := 0
+		for i, block := range strings.Split(string(text), "\n```") {
+			if i%2 == 1 { // what is inside
+				inBlocks += strings.Count(block, "redis-cli ")
+			}
+		}
+		if inBlocks != run {
+			t.Errorf("%s has redis-cli %d times in its blocks, and %d of them are run", name, inBlocks, run)
 		}
 	}
 }
