@@ -38,6 +38,8 @@ type call struct {
 
 	reply  any      // the outcome: this
 	failed *failure // or that
+
+	earlier error // why an attempt before this one did not run
 }
 
 var (
@@ -258,11 +260,19 @@ func (l *Limiter) judge(ctx context.Context, c *call, err error, then time.Time)
 		if f.ended == nil && !isDial(err) && errors.Is(err, context.DeadlineExceeded) {
 			f.cause = errSlow
 		}
+		if c.earlier != nil && !written && !isDial(err) {
+			f.cause = c.earlier // which says more than that time ran out
+		}
 		if cluster, ok := l.client.(interface{ ReloadState(context.Context) }); ok && (written || isDial(err)) {
 			cluster.ReloadState(ctx) // its master may have been replaced; this only starts it
 		}
 	}
-	f.again = f.again && c.gaveUp == nil // go-redis still has it
+	if f.again {
+		c.earlier = f.cause
+	}
+	if f.again && c.gaveUp != nil { // go-redis still has it
+		f.again, f.ended = false, ended(ctx)
+	}
 	f.server = l.serverOf(c.key, moved, err, then)
 	return f
 }

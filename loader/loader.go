@@ -4,6 +4,11 @@
 //
 // Use Allow for one unit, AllowN where a call costs more, Peek to look without spending,
 // and AllowEach for several keys or limits in one round trip.
+//
+// go-redis also logs each connection that it could not make, to standard error by default
+// and for the whole process; Disable of its package logging silences that. It dials
+// Options.DialerRetries times, 5 by default and about a second in all, before it says why:
+// set 1, and an error at a shorter deadline tells the cause too.
 package loader
 
 import (
@@ -178,7 +183,8 @@ func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, er
 // An error is ErrNotSpent or ErrMaybeSpent, and may say more: ErrLimit, ErrCost, ErrKey
 // or ErrClock before anything is sent; ErrBadArg, ErrBadState, ErrReadOnly,
 // ErrOutOfMemory, ErrReply; context.DeadlineExceeded or context.Canceled when the context
-// ended the call. A context's deadline bounds the call whatever the client's options are.
+// ended the call, beside why it could not run before, such as syscall.ECONNREFUSED. A
+// context's deadline bounds the call whatever the client's options are.
 func (l *Limiter) AllowN(ctx context.Context, key string, limit Limit, cost int64) (Result, error) {
 	c := &call{}
 	if err := l.prepare(ctx, c, key, limit, cost); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -185,4 +186,43 @@ var timed = []struct {
 	{name: "Delete", do: func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
 		return []loader.Outcome{{Err: l.Delete(ctx, key+"0", limit)}}
 	}},
+}
+
+// TestCauseAtDeadline has the first dial refused and the next one hang: the deadline ends the
+// call, and its error still says what was wrong.
+func TestCauseAtDeadline(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	closed := listener.Addr().String()
+	listener.Close()
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	for _, ask := range timed {
+		if ask.name == "Peek" || ask.name == "AllowEach" {
+			continue // go-redis dials again by itself, and says why only at its end
+		}
+		var dials atomic.Int32
+		client := redis.NewClient(&redis.Options{
+			Addr: closed, DialerRetries: 1, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond,
+			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if dials.Add(1) > 1 {
+					<-ctx.Done()
+				}
+				return new(net.Dialer).DialContext(context.WithoutCancel(ctx), network, addr)
+			},
+		})
+		limiter, err := loader.New(client)
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		for _, got := range ask.do(ctx, limiter, ask.name, limit) {
+			if !errors.Is(got.Err, context.DeadlineExceeded) || !errors.Is(got.Err, syscall.ECONNREFUSED) || !isSpent(got.Err, loader.ErrNotSpent) ||
+				!strings.HasSuffix(got.Err.Error(), ": connection refused: context deadline exceeded") {
+				t.Errorf("%s after %d dials: %v, want the deadline, the refused dial and an ErrNotSpent", ask.name, dials.Load(), got.Err)
+			}
+		}
+		cancel()
+		client.Close()
+		if dials.Load() < 2 {
+			t.Errorf("%s: dialed %d times, want a second one that hangs", ask.name, dials.Load())
+		}
+	}
 }
