@@ -21,8 +21,9 @@ keys in memory and forgets them at its end, and has the commands that a limiter'
 user needs; to others it answers as a Redis that does not know them. It has no
 password: whoever reaches the address can use it.
 
-The first line of output is the address; with port 0 the system chooses one. Ctrl-C
-ends it with exit code 0. Exits with 3 when the address is taken.`,
+The first line of output is the address, as host:port and nothing else, once it can be
+reached; with port 0 the system chooses one. Ctrl-C ends it with exit code 0. Exits with
+3 when the address is taken.`,
 		Example: `  tatami serve &
   redis-cli -p 6380 PING`,
 		Args: noArguments,
@@ -36,7 +37,7 @@ ends it with exit code 0. Exits with 3 when the address is taken.`,
 				return &exit{exitServer, err}
 			}
 			bound := listener.Addr().String()
-			if err := a.print(map[string]string{"address": bound}, "listening on "+bound+"\n"); err != nil {
+			if err := a.print(map[string]string{"address": bound}, bound+"\n"); err != nil {
 				listener.Close()
 				return &exit{exitServer, err}
 			}

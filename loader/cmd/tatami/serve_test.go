@@ -31,8 +31,8 @@ func serving(t *testing.T) (address string, interrupt func() int) {
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	must(t, err)
-	matches(t, line, `listening on 127\.0\.0\.1:\d+\n`)
-	return strings.TrimSpace(strings.TrimPrefix(line, "listening on ")), func() int {
+	matches(t, line, `127\.0\.0\.1:\d+\n`) // as a script reads it
+	return strings.TrimSpace(line), func() int {
 		cancel()
 		return <-code
 	}
@@ -58,6 +58,20 @@ func TestServe(t *testing.T) {
 	if conn, err := net.Dial("tcp", address); err == nil {
 		conn.Close()
 		t.Error("the port is open after its end")
+	}
+}
+
+func TestServeJSON(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	code := make(chan int, 1)
+	go func() { code <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--json"}, in, io.Discard) }()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	matches(t, line, `\{"address":"127\.0\.0\.1:\d+"\}\n`)
+	cancel()
+	if got := <-code; got != exitOK {
+		t.Errorf("Ctrl-C ends it with %d", got)
 	}
 }
 
