@@ -93,7 +93,11 @@ func (a *app) printResult(result loader.Result, cost int64) error {
 	case result.Allowed:
 		status, text = 1, "admitted, "
 	case result.Unfittable:
-		status, text = -1, "unfittable, "
+		bound := "burst"
+		if result.Limit.Burst == 0 { // it is left out, or a window has none
+			bound = "amount"
+		}
+		status, text = -1, fmt.Sprintf("unfittable, cost %d is above the %s %d, ", cost, bound, result.Limit.Quota())
 	}
 	if cost == 0 {
 		text = ""
@@ -113,8 +117,9 @@ func (a *app) reset() *cobra.Command {
 		Use:   "reset KEY",
 		Short: "Forget what was spent of a limit",
 		Long: `Forget what was spent of a limit at a key, as after a limit was set wrongly, or after
-the server's clock was. Exits with 0 also when nothing had been spent, and with 3 when
-the key holds something else than the limit's state, which is then left alone.
+the server's clock was. Exits with 0 also when there is no such key, and says so, and
+with 3 when the key holds something else than the limit's state, which is then left
+alone.
 
 ` + lineHelp + `
 
@@ -129,7 +134,7 @@ func (a *app) delete() *cobra.Command {
 		Use:   "delete KEY",
 		Short: "Delete a limit's key, whatever it holds",
 		Long: `Delete the Redis key of a limit, whatever it holds. Exits with 0 also when there is
-none. To forget only what was spent of a limit, use reset.
+none, and says so. To forget only what was spent of a limit, use reset.
 
 ` + lineHelp + `
 
@@ -139,7 +144,7 @@ none. To forget only what was spent of a limit, use reset.
 }
 
 // clear completes a command that does this to a limit's key, and then prints done and the
-// key.
+// key, or that there was none.
 func (a *app) clear(done string, command *cobra.Command,
 	do func(l *loader.Limiter, ctx context.Context, key string, limit loader.Limit) error) *cobra.Command {
 	var r request
@@ -151,10 +156,21 @@ func (a *app) clear(done string, command *cobra.Command,
 			return err
 		}
 		key := limiter.Key(args[0], r.limit)
+		found, err := client.Exists(ctx, key).Result() // one that comes or goes in between makes a word wrong, no more
+		if err != nil {
+			return err
+		}
 		if err := do(limiter, ctx, args[0], r.limit); err != nil {
 			return ofKey(key, err)
 		}
-		return a.print(map[string]string{"key": key}, fmt.Sprintf("%s, key %q\n", done, key))
+		text := fmt.Sprintf("%s, key %q\n", done, key)
+		if found == 0 {
+			text = fmt.Sprintf("nothing to %s, no key %q\n", command.Name(), key)
+		}
+		return a.print(struct {
+			Key     string `json:"key"`
+			Existed bool   `json:"existed"`
+		}{key, found > 0}, text)
 	})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := r.onlyKey(command); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/loader"
 )
 
 // state is what a key holds. Of its two halves the one that kind names is set.
@@ -47,7 +48,7 @@ type windowState struct {
 
 func (a *app) inspect() *cobra.Command {
 	var r request
-	raw := false
+	raw, asGCRA := false, false // the latter: a period is named, and no algorithm
 	command := &cobra.Command{
 		Use:   "inspect KEY",
 		Short: "Show what a key holds",
@@ -62,9 +63,9 @@ window: the index of the window modulo 2^32, the counts of the previous and of t
 current window, and the period in nanoseconds modulo 2^32. The index is the time in
 periods since 1970.
 
-12 bytes are a window. A number of fewer than 19 digits is a TAT only on a server whose
-clock is before 2001. Exits with 1 when there is no such key, and with 3 when it holds
-something else.`,
+The key is that of gcra unless --algorithm names a window, whatever it holds: 12 bytes are
+a window. A number of fewer than 19 digits is a TAT only on a server whose clock is before
+2001. Exits with 1 when there is no such key, and with 3 when it holds something else.`,
 		Example: `  tatami inspect 42 --name login
   tatami inspect 42 --algorithm sliding_window --period 1m
   tatami inspect --raw 'rl:{42}:login'`,
@@ -73,15 +74,20 @@ something else.`,
 	r.flags(command)
 	command.Flags().BoolVar(&raw, "raw", false, "KEY is the Redis key itself")
 	onServer := a.onServer(func(ctx context.Context, client redis.UniversalClient, args []string) error {
-		key := args[0]
-		if !raw {
-			limiter, err := r.limiter(client)
-			if err != nil {
-				return err
-			}
-			key = limiter.Key(key, r.limit)
+		if raw {
+			return a.show(ctx, client, args[0], "")
 		}
-		return a.show(ctx, client, key)
+		limiter, err := r.limiter(client)
+		if err != nil {
+			return err
+		}
+		hint := ""
+		if asGCRA {
+			window := r.limit
+			window.Algorithm = loader.FixedWindow
+			hint = fmt.Sprintf(", as gcra has it; a window's is %q, see --algorithm", limiter.Key(args[0], window))
+		}
+		return a.show(ctx, client, limiter.Key(args[0], r.limit), hint)
 	})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		for _, name := range []string{"name", "prefix"} {
@@ -94,13 +100,14 @@ something else.`,
 				return err
 			}
 		}
+		asGCRA = command.Flags().Changed("period") && !command.Flags().Changed("algorithm")
 		return onServer(command, args)
 	}
 	return command
 }
 
-// show prints what a Redis key holds.
-func (a *app) show(ctx context.Context, client redis.UniversalClient, key string) error {
+// show prints what a Redis key holds. hint is what to say beside that there is none.
+func (a *app) show(ctx context.Context, client redis.UniversalClient, key, hint string) error {
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		node, err := cluster.MasterForKey(ctx, key) // the clock is asked there too
 		if err != nil {
@@ -121,7 +128,7 @@ func (a *app) show(ctx context.Context, client redis.UniversalClient, key string
 		}
 	}
 	if err == redis.Nil {
-		return &exit{exitRefused, fmt.Errorf("no key %q", key)}
+		return &exit{exitRefused, fmt.Errorf("no key %q%s", key, hint)}
 	}
 	if err != nil && redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fmt.Errorf("key %q: %w", key, err)

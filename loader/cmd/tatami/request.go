@@ -36,10 +36,8 @@ func (r *request) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Func("amount", "`units` a period", whole(&r.limit.Amount))
 	flags.Func("period", "the `time` for which the amount is, such as 1s, 1m or 24h", func(text string) (err error) {
-		if r.limit.Period, err = time.ParseDuration(text); err != nil {
-			return errors.New("not a period such as 500ms, 1m or 24h, which is a day")
-		}
-		return nil
+		r.limit.Period, err = period(text)
+		return err
 	})
 	flags.Func("burst", "`units` that a rested key may spend at once; then it gains one each\n"+
 		"interval, so in any period at most burst + amount units pass; left out,\n"+
@@ -62,6 +60,24 @@ func (r *request) flags(command *cobra.Command) {
 		})
 	flags.StringVar(&r.limit.Name, "name", "", "`name` of the limit, which keeps it apart from others of the KEY:\na letter, then letters, digits, '_', '-' and '.', at most 100 bytes")
 	flags.StringVar(&r.prefix, "prefix", "rl:", "`text` before every key, without braces")
+}
+
+// period reads a period. Its error says what was likely meant.
+func period(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	digits, hasDays := strings.CutSuffix(text, "d")
+	days, notDays := strconv.ParseInt(digits, 10, 16)
+	switch {
+	case err != nil && text != "" && strings.Trim(text, "0123456789.") == "":
+		return 0, fmt.Errorf("it has no unit; for seconds write %ss", text)
+	case hasDays && notDays == nil:
+		return 0, fmt.Errorf("a day is no unit; %s is %dh", text, 24*days)
+	case err != nil:
+		return 0, errors.New("not a time such as 500ms, 1m or 24h; the units are ms, s, m and h")
+	case d < time.Millisecond:
+		return 0, errors.New("a period is at least 1ms")
+	}
+	return d, nil
 }
 
 // scriptFlag adds the flag that chooses the script.

@@ -160,8 +160,13 @@ func TestAllowAndPeek(t *testing.T) {
 		out, _ = command(t, exitOK, call("allow", "k")...)
 		matches(t, out, `admitted, remaining 59, reset after 200ms, limit 300 per 1m0s burst 60 gcra, key "rl:\{k\}"\n`)
 		out, errs := command(t, exitRefused, call("allow", "k", "--cost", "61")...)
-		matches(t, out, `unfittable, remaining \d+, reset after \S+, limit 300 per 1m0s burst 60 gcra, key "rl:\{k\}"\n`)
+		matches(t, out, `unfittable, cost 61 is above the burst 60, remaining \d+, reset after \S+, limit 300 per 1m0s burst 60 gcra, key "rl:\{k\}"\n`)
 		matches(t, errs, "")
+
+		for _, algorithm := range []string{"gcra", "fixed_window", "sliding_window"} { // without a burst
+			out, _ = command(t, exitRefused, "allow", "u", "--amount", "5", "--period", "1m", "--cost", "6", "--algorithm", algorithm)
+			matches(t, out, `unfittable, cost 6 is above the amount 5, remaining 5, .*\n`)
+		}
 
 		// The last unit comes back after an hour, so the clock cannot disturb this.
 		hour := []string{"--amount", "2", "--period", "2h"}
@@ -230,12 +235,21 @@ func TestKeys(t *testing.T) {
 			_, errs := command(t, exitServer, with("reset")...)
 			matches(t, errs, `tatami: key "`+regexp.QuoteMeta(test.key)+`": key holds something else: 127\S+: WRONGTYPE .*\n`)
 			out, _ = command(t, exitOK, append(with("delete"), "--json")...)
-			if got := fields(t, out); len(got) != 1 || got["key"] != test.key {
-				t.Errorf("%v, want the key %q", got, test.key)
+			if got := fields(t, out); len(got) != 2 || got["key"] != test.key || got["existed"] != true {
+				t.Errorf("%v, want that the key %q existed", got, test.key)
 			}
 			if n := client.DBSize(t.Context()).Val(); n != 0 {
 				t.Errorf("%q: %d keys after the delete", test.flags, n)
 			}
+			for _, name := range []string{"reset", "delete"} {
+				out, _ = command(t, exitOK, with(name)...)
+				matches(t, out, `nothing to `+name+`, no `+key)
+				out, _ = command(t, exitOK, append(with(name), "--json")...)
+				if got := fields(t, out); len(got) != 2 || got["key"] != test.key || got["existed"] != false {
+					t.Errorf("%s: %v, want that there was no key %q", name, got, test.key)
+				}
+			}
+			must(t, client.Set(t.Context(), test.key, "anything", 0).Err())
 			out, _ = command(t, exitOK, with("delete")...)
 			matches(t, out, `deleted, `+key)
 		}
@@ -280,6 +294,13 @@ func TestInspect(t *testing.T) {
 	eachServer(t, func(t *testing.T, client *redis.Client) {
 		out, errs := command(t, exitRefused, "inspect", "k")
 		matches(t, out+errs, `tatami: no key "rl:\{k\}"\n`)
+
+		// A period alone names no window.
+		command(t, exitOK, "allow", "p", "--amount", "1", "--period", "1h", "--algorithm", "fixed_window")
+		out, errs = command(t, exitRefused, "inspect", "p", "--period", "1h")
+		matches(t, out+errs, `tatami: no key "rl:\{p\}", as gcra has it; a window's is "rl:\{p\}:3600000000000", see --algorithm\n`)
+		out, errs = command(t, exitRefused, "inspect", "p", "--period", "2h", "--algorithm", "fixed_window")
+		matches(t, out+errs, `tatami: no key "rl:\{p\}:7200000000000"\n`)
 
 		hour := []string{"--amount", "10", "--period", "1h"}
 		command(t, exitOK, append([]string{"allow", "k"}, hour...)...)
@@ -385,6 +406,10 @@ func TestUsage(t *testing.T) {
 	t.Setenv("REDIS_URL", "redis://127.0.0.1:1") // nobody listens, and nobody is asked
 	const form = `the form is redis://host:port, or rediss://host:port for TLS`
 	const badURL = `a bad URL; a password has %2F for '/', %3F for '\?', %23 for '#' and %40 for '@'; ` + form
+	period := func(text string) []string { return []string{"allow", "k", "--amount", "50", "--period", text} }
+	invalidPeriod := func(text, problem string) string {
+		return `invalid argument "` + text + `" for "--period" flag: ` + problem + `; see tatami allow --help`
+	}
 	for _, test := range []struct {
 		args    []string
 		pattern string
@@ -410,14 +435,21 @@ func TestUsage(t *testing.T) {
 		{call("allow", "k", "--script", "window_v1"), `--script window_v1 does not keep limit 300 per 1m0s burst 60 gcra`},
 		{[]string{"allow", "k", "--amount", "5", "--period", "1m", "--algorithm", "fixed_window", "--script", "gcra_v1"},
 			`--script gcra_v1 does not keep limit 5 per 1m0s fixed_window`},
-		{[]string{"allow", "k", "--amount", "50", "--period", "60ns"},
-			`bad limit: limit 50 per 60ns gcra: period 60ns is below 1ms; were 60 seconds meant\? Write 60 \* time\.Second`},
 		{[]string{"load", "extra"}, `load takes no arguments`},
 		{[]string{"verify", "extra"}, `verify takes no arguments`},
 		{[]string{"allow", "k"}, `allow needs --amount and --period; see tatami allow --help`},
 		{[]string{"allow", "k", "--nope"}, `unknown flag: --nope; see tatami allow --help`},
-		{[]string{"allow", "k", "--period", "5"}, `invalid argument "5" for "--period" flag: not a period such as .*; see tatami allow --help`},
-		{[]string{"allow", "k", "--period", "1d"}, `invalid argument "1d" for "--period" flag: not a period such as 500ms, 1m or 24h, which is a day; see tatami allow --help`},
+		{period("60"), invalidPeriod("60", "it has no unit; for seconds write 60s")},
+		{period("0.5"), invalidPeriod("0.5", "it has no unit; for seconds write 0.5s")},
+		{period("0"), invalidPeriod("0", "a period is at least 1ms")},
+		{period("1d"), invalidPeriod("1d", "a day is no unit; 1d is 24h")},
+		{period("7d"), invalidPeriod("7d", "a day is no unit; 7d is 168h")},
+		{period("60ns"), invalidPeriod("60ns", "a period is at least 1ms")},
+		{period("999.999us"), invalidPeriod("999.999us", "a period is at least 1ms")},
+		{period("-1m"), invalidPeriod("-1m", "a period is at least 1ms")},
+		{period("minute"), invalidPeriod("minute", "not a time such as 500ms, 1m or 24h; the units are ms, s, m and h")},
+		{period("1d12h"), invalidPeriod("1d12h", "not a time such as 500ms, 1m or 24h; the units are ms, s, m and h")},
+		{period(""), invalidPeriod("", "not a time such as 500ms, 1m or 24h; the units are ms, s, m and h")},
 		{[]string{"allow", "k", "--amount", "5.5"}, `invalid argument "5.5" for "--amount" flag: not a whole number below 2\^63; see tatami allow --help`},
 		{[]string{"allow", "k", "--cost", "0x10"}, `invalid argument "0x10" for "--cost" flag: not a whole number below 2\^63; see tatami allow --help`},
 		{call("allow", "k", "--burst", "9223372036854775808"), `invalid argument "9223372036854775808" for "--burst" flag: not a whole number below 2\^63; see tatami allow --help`},
