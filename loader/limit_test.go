@@ -3,6 +3,8 @@ package loader_test
 import (
 	"errors"
 	"math"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,6 +100,31 @@ func TestNames(t *testing.T) {
 			err := loader.Limit{Amount: 1, Period: time.Second, Name: name}.Validate()
 			if (err == nil) != good {
 				t.Errorf("%q: %v, want it good %v", name, err, good)
+			}
+		}
+	}
+}
+
+// lua/README.md has the rule for names that other languages follow.
+func TestNameRuleOfReadme(t *testing.T) {
+	text, err := os.ReadFile("../lua/README.md")
+	must(t, err)
+	rule := regexp.MustCompile("A name matches `([^`]+)` and has at most (\\d+) bytes\\.").FindStringSubmatch(string(text))
+	if rule == nil {
+		t.Fatal("lua/README.md has no rule for names")
+	}
+	name := regexp.MustCompile(`\A(?:` + rule[1] + `)\z`)
+	most, err := strconv.Atoi(rule[2])
+	must(t, err)
+	for c := range 256 {
+		for length := range 103 {
+			text := string([]byte{byte(c)}) + strings.Repeat("n", length)
+			for _, text := range []string{text, "n" + text} {
+				err := loader.Limit{Amount: 1, Period: time.Second, Name: text}.Validate()
+				good := name.MatchString(text) && len(text) <= most
+				if (err == nil) != good {
+					t.Errorf("%q: %v, by lua/README.md it is good %v", text, err, good)
+				}
 			}
 		}
 	}
