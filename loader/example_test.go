@@ -11,27 +11,24 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tatami-rate/tatami/emulator"
 	"github.com/tatami-rate/tatami/loader"
 )
 
+// A test needs no Redis: the same scripts run in the process.
 func ExampleNew() {
-	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
-	defer client.Close()
-
-	ctx := context.Background()
-	limiter, err := loader.New(client) // any go-redis client, Cluster and Ring too
+	client := emulator.NewClient()
+	defer client.Close() // nothing is left of it
+	limiter, err := loader.New(client)
 	if err != nil {
 		log.Fatal(err)
 	}
-	res, err := limiter.Allow(ctx, "42", loader.Limit{Amount: 300, Period: time.Minute, Burst: 60})
+	result, err := limiter.Allow(context.Background(), "42", loader.Limit{Amount: 300, Period: time.Minute, Burst: 60})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if !res.Allowed {
-		if seconds, ok := res.RetryAfterSeconds(); ok {
-			fmt.Println("Retry-After:", seconds)
-		}
-	}
+	fmt.Println(result.Allowed, result.Remaining)
+	// Output: true 59
 }
 
 func ExampleLimiter_Allow() {

@@ -2,30 +2,32 @@ package loader_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// The Go code of the README is an example's, which is compiled.
+// The Go code of the README is that of examples, which are compiled: the program is all of
+// example_readme_test.go, and the rest stands in example_test.go.
 func TestReadmeCode(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		must(t, err)
+		return string(text)
 	}
-	examples, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
+	blocks := regexp.MustCompile("(?s)\n```go\n(.*?)```\n").FindAllStringSubmatch(read("../README.md"), -1)
+	if len(blocks) != 2 {
+		t.Fatalf("README.md has %d blocks of Go, want a program and the lines of a test", len(blocks))
 	}
-	_, rest, found := strings.Cut(string(readme), "```go\n")
-	code, _, closed := strings.Cut(rest, "```\n")
-	if !found || !closed {
-		t.Fatal("README.md has no Go code")
+	program := strings.NewReplacer("package main\n", "package loader_test\n", "func main() {", "func Example() {").Replace(blocks[0][1])
+	if want := read("example_readme_test.go"); program != want {
+		t.Errorf("README.md has the program\n%s\nexample_readme_test.go has\n%s", program, want)
 	}
-	var indented strings.Builder
-	for line := range strings.Lines(code) {
-		indented.WriteString("\t" + line)
+	var lines strings.Builder
+	for line := range strings.Lines(blocks[1][1]) {
+		lines.WriteString("\t" + line)
 	}
-	if !strings.Contains(string(examples), indented.String()) {
-		t.Errorf("example_test.go does not have this of README.md:\n%s", code)
+	if !strings.Contains(read("example_test.go"), lines.String()) {
+		t.Errorf("example_test.go does not have this of README.md:\n%s", blocks[1][1])
 	}
 }
