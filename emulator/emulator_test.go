@@ -7,14 +7,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/tatami-rate/tatami/lua"
 )
 
 // place stands for the end of an error text that says where a script failed.
@@ -625,27 +621,5 @@ return f(20)`, nil).Err()
 	}
 	if got := outcome(r.Eval(t.Context(), `local t = {} t[1] = t return t`, nil)); !strings.Contains(got, "reached lua stack limit") {
 		t.Errorf("a table in itself: %.100s", got)
-	}
-}
-
-func TestConcurrent(t *testing.T) {
-	r := New()
-	var group sync.WaitGroup
-	var admitted atomic.Int64
-	for range 8 {
-		group.Go(func() {
-			for range 50 {
-				reply, err := r.Eval(t.Context(), lua.GCRAV1, []string{"k"}, 1, int64(1e9), 100, 1).Int64Slice()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				admitted.Add(reply[0])
-			}
-		})
-	}
-	group.Wait()
-	if got := admitted.Load(); got != 100 {
-		t.Errorf("%d admitted of a burst of 100", got)
 	}
 }

@@ -567,34 +567,45 @@ func TestClientEnds(t *testing.T) {
 	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 }
 
-// Clients of one server meet on its keys; closing one leaves them to the others.
-func TestClients(t *testing.T) {
-	r := New()
-	var group sync.WaitGroup
-	var admitted atomic.Int64
-	for i := range 8 {
-		client := r.Client()
-		if i == 7 {
-			client = redis.NewClient(&redis.Options{Dialer: r.Dial, Protocol: 2, PoolSize: 1, ClientName: "seven", Username: "default", Password: "any"})
-		}
-		group.Go(func() {
-			defer client.Close()
-			for range 50 {
-				reply, err := redis.NewScript(lua.GCRAV2).Run(t.Context(), client, []string{"k"}, 1, int64(1e9), 100, 1).Int64Slice()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				admitted.Add(reply[0])
+// Callers of one server meet on its keys, be it by its methods or by connections; closing a
+// client leaves them to the others.
+func TestConcurrent(t *testing.T) {
+	methods := func(r *Redis) redis.Scripter { return r }
+	client := func(r *Redis) redis.Scripter { return r.Client() }
+	other := func(r *Redis) redis.Scripter {
+		return redis.NewClient(&redis.Options{Dialer: r.Dial, Protocol: 2, PoolSize: 1, ClientName: "seven", Username: "default", Password: "any"})
+	}
+	for name, callers := range map[string][]func(r *Redis) redis.Scripter{
+		"methods": {methods}, "clients": {client, client, other}, "both": {methods, client},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := New()
+			var group sync.WaitGroup
+			var admitted atomic.Int64
+			for i := range 8 {
+				caller := callers[i%len(callers)](r)
+				group.Go(func() {
+					for range 50 {
+						reply, err := redis.NewScript(lua.GCRAV2).Run(t.Context(), caller, []string{"k"}, 1, int64(1e9), 100, 1).Int64Slice()
+						if err != nil {
+							t.Error(err)
+							break
+						}
+						admitted.Add(reply[0])
+					}
+					if client, ok := caller.(*redis.Client); ok {
+						client.Close()
+					}
+				})
+			}
+			group.Wait()
+			if got := admitted.Load(); got != 100 {
+				t.Errorf("%d admitted of a burst of 100", got)
+			}
+			if got := outcome(r.Do(t.Context(), "EXISTS", "k")); got != "int64 1" {
+				t.Errorf("EXISTS = %s", got)
 			}
 		})
-	}
-	group.Wait()
-	if got := admitted.Load(); got != 100 {
-		t.Errorf("%d admitted of a burst of 100", got)
-	}
-	if got := outcome(r.Do(t.Context(), "EXISTS", "k")); got != "int64 1" {
-		t.Errorf("EXISTS = %s", got)
 	}
 }
 
