@@ -226,3 +226,47 @@ func TestCauseAtDeadline(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedBesideHung has one server refuse its call of a batch until the deadline, while
+// another hangs: the first call says both why it did not run and that the context ended it.
+func TestRefusedBesideHung(t *testing.T) {
+	b := emulatedCluster(t)
+	f := newFront(t, b.masters...)
+	newLimiter(t, b.plain)
+	limit := loader.Limit{Amount: 10, Period: time.Hour}
+	ended := make(chan struct{})
+	for i, master := range b.masters {
+		f.proxies[master.Options().Addr].refuse(func(command []byte) []byte {
+			if isEvalsha(command) && i == 1 {
+				<-ended
+			}
+			return []byte("-LOADING Redis is loading the dataset in memory\r\n")
+		})
+	}
+	defer close(ended)
+	b.kinds[0].with(t, f, func(client redis.UniversalClient) {
+		limiter, err := loader.New(client)
+		must(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		var calls []loader.Call
+		for i := range 20 { // some of each server
+			calls = append(calls, loader.Call{Key: fmt.Sprint("k", i), Limit: limit, Cost: 1})
+		}
+		refused := 0
+		for _, got := range limiter.AllowEach(ctx, calls...) {
+			if !errors.Is(got.Err, context.DeadlineExceeded) {
+				t.Errorf("%v, want one that the deadline passed", got.Err)
+			}
+			if redis.IsLoadingError(got.Err) {
+				refused++
+				if !isSpent(got.Err, loader.ErrNotSpent) {
+					t.Errorf("%v, want an ErrNotSpent", got.Err)
+				}
+			}
+		}
+		if refused == 0 || refused == len(calls) {
+			t.Errorf("%d of %d calls say that the server is loading, want those of one server", refused, len(calls))
+		}
+	})
+}
