@@ -26,23 +26,28 @@ type fate struct {
 	spent   error
 }
 
+const (
+	noScript = "NOSCRIPT No matching script."
+	loading  = "LOADING Redis is loading the dataset in memory"
+)
+
 // fates are all ways back that there are, alone and one after the other.
 var fates = []fate{
 	{name: "runs"},
-	{name: "no script", answers: []string{"NOSCRIPT No matching script."}},
-	{name: "loading", answers: []string{"LOADING Redis is loading the dataset in memory"}},
-	{name: "cluster down, then no script", answers: []string{"CLUSTERDOWN Hash slot not served", "NOSCRIPT No matching script."}},
-	{name: "no script, then loading", answers: []string{"NOSCRIPT No matching script.", "LOADING Redis is loading the dataset in memory"}},
+	{name: "no script", answers: []string{noScript}},
+	{name: "loading", answers: []string{loading}},
+	{name: "cluster down, then no script", answers: []string{"CLUSTERDOWN Hash slot not served", noScript}},
+	{name: "no script, then loading", answers: []string{noScript, loading}},
 	{name: "try again twice", answers: []string{"TRYAGAIN Multiple keys", "TRYAGAIN Multiple keys"}},
 	{name: "foreign", answers: []string{"BADSTATE x: "}, err: loader.ErrBadState, spent: loader.ErrNotSpent},
-	{name: "no script, then foreign", answers: []string{"NOSCRIPT No matching script.", "WRONGTYPE "},
+	{name: "no script, then foreign", answers: []string{noScript, "WRONGTYPE "},
 		err: loader.ErrBadState, spent: loader.ErrNotSpent},
-	{name: "loading, then out of memory", answers: []string{"LOADING Redis is loading the dataset in memory", "OOM "},
+	{name: "loading, then out of memory", answers: []string{loading, "OOM "},
 		err: loader.ErrOutOfMemory, spent: loader.ErrNotSpent},
-	{name: "no script, then one again", answers: []string{"NOSCRIPT No matching script.", "NOSCRIPT "},
+	{name: "no script, then one again", answers: []string{noScript, "NOSCRIPT "},
 		err: loader.ErrNotSpent, spent: loader.ErrNotSpent},
 	{name: "unknown", answers: []string{"ERR something "}, err: loader.ErrMaybeSpent, spent: loader.ErrMaybeSpent},
-	{name: "no script, then unknown", answers: []string{"NOSCRIPT No matching script.", "ERR something "},
+	{name: "no script, then unknown", answers: []string{noScript, "ERR something "},
 		err: loader.ErrMaybeSpent, spent: loader.ErrMaybeSpent},
 }
 
@@ -50,9 +55,9 @@ var fates = []fate{
 var redirects = []fate{
 	{name: "moved", answers: []string{"MOVED"}},
 	{name: "asked for elsewhere", answers: []string{"ASK"}},
-	{name: "moved, then no script", answers: []string{"MOVED", "NOSCRIPT No matching script."}},
-	{name: "no script, then moved", answers: []string{"NOSCRIPT No matching script.", "MOVED"}},
-	{name: "asked for elsewhere, then no script, then moved", answers: []string{"ASK", "NOSCRIPT No matching script.", "MOVED"}},
+	{name: "moved, then no script", answers: []string{"MOVED", noScript}},
+	{name: "no script, then moved", answers: []string{noScript, "MOVED"}},
+	{name: "asked for elsewhere, then no script, then moved", answers: []string{"ASK", noScript, "MOVED"}},
 	{name: "moved, then foreign", answers: []string{"MOVED", "BADSTATE x: "}, err: loader.ErrBadState, spent: loader.ErrNotSpent},
 	{name: "asked for elsewhere, then unknown", answers: []string{"ASK", "ERR something "},
 		err: loader.ErrMaybeSpent, spent: loader.ErrMaybeSpent},
@@ -126,7 +131,8 @@ func batch(random *rand.Rand, limiter *loader.Limiter, among []fate) *scene {
 	for i := range int64(2 + random.IntN(14)) {
 		call := &fated{fate: among[random.IntN(len(among))], ok: true}
 		call.Key = fmt.Sprint("k", i)
-		call.Limit = loader.Limit{Amount: 100 + 10*i, Period: time.Duration(1000+i) * time.Hour, Algorithm: algorithms[random.IntN(4)]}
+		call.Limit = loader.Limit{Amount: 100 + 10*i, Period: time.Duration(1000+i) * time.Hour}
+		call.Limit.Algorithm = algorithms[random.IntN(len(algorithms))]
 		call.Cost = random.Int64N(9)
 		if call.err != nil {
 			call.Cost++ // go-redis may repeat one that costs nothing, past its error
@@ -229,13 +235,14 @@ func emulatedCluster(t *testing.T) backend {
 		}, nil
 	}
 	open := func(dial func(context.Context, string, string) (net.Conn, error)) redis.UniversalClient {
-		return redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: slotsOf, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		whole := func(ctx context.Context, network, addr string) (net.Conn, error) {
 			_, port, err := net.SplitHostPort(addr)
 			if err != nil {
 				return nil, err
 			}
 			return dial(ctx, network, net.JoinHostPort("127.0.0.1", port)) // go-redis takes it off the slots' addresses
-		}})
+		}
+		return redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: slotsOf, Dialer: whole})
 	}
 	plain := open(new(net.Dialer).DialContext)
 	t.Cleanup(func() { plain.Close() })

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -59,39 +60,43 @@ func TestOnTheWire(t *testing.T) { eachServer(t, testOnTheWire) }
 func testOnTheWire(t *testing.T, server testServer, _ testLimiter) {
 	v2, p, _ := through(t, server)
 	for gcra, limiter := range map[string]testLimiter{"gcra_v2": v2, "gcra_v1": v2.WithV1(t)} {
+		const hour = time.Hour
 		for _, test := range []struct {
 			limit  loader.Limit
 			script string
 			words  string // amount, period_ns, burst or mode
 		}{
 			{loader.Limit{Amount: 300, Period: time.Hour, Burst: 60}, gcra, "300 3600000000000 60"},
-			{loader.Limit{Amount: 20, Period: 2 * time.Hour}, gcra, "20 7200000000000 20"},
-			{loader.Limit{Amount: 30, Period: 3 * time.Hour, Burst: 9, Algorithm: loader.GCRA}, gcra, "30 10800000000000 9"},
-			{loader.Limit{Amount: 40, Period: 4 * time.Hour, Burst: 8, Algorithm: loader.TokenBucket}, gcra, "40 14400000000000 8"},
-			{loader.Limit{Amount: 50, Period: 5 * time.Hour, Burst: 7, Algorithm: loader.LeakyBucket}, gcra, "50 18000000000000 7"},
-			{loader.Limit{Amount: 60, Period: 6 * time.Hour, Algorithm: loader.FixedWindow}, "window_v1", "60 21600000000000 fixed"},
-			{loader.Limit{Amount: 70, Period: 7 * time.Hour, Algorithm: loader.SlidingWindow}, "window_v1", "70 25200000000000 sliding"},
+			{loader.Limit{Amount: 20, Period: 2 * hour}, gcra, "20 7200000000000 20"},
+			{loader.Limit{Amount: 30, Period: 3 * hour, Burst: 9, Algorithm: loader.GCRA}, gcra, "30 10800000000000 9"},
+			{loader.Limit{Amount: 40, Period: 4 * hour, Burst: 8, Algorithm: loader.TokenBucket}, gcra, "40 14400000000000 8"},
+			{loader.Limit{Amount: 50, Period: 5 * hour, Burst: 7, Algorithm: loader.LeakyBucket}, gcra, "50 18000000000000 7"},
+			{loader.Limit{Amount: 60, Period: 6 * hour, Algorithm: loader.FixedWindow}, "window_v1", "60 21600000000000 fixed"},
+			{loader.Limit{Amount: 70, Period: 7 * hour, Algorithm: loader.SlidingWindow}, "window_v1", "70 25200000000000 sliding"},
 		} {
 			for _, ask := range asks {
+				if ask.costs == nil {
+					continue
+				}
 				for _, lacks := range []bool{false, true} {
 					must(t, server.FlushAll(t.Context()).Err())
 					must(t, server.ScriptFlush(t.Context()).Err())
 					if !lacks {
 						must(t, server.ScriptLoad(t.Context(), lua.Assets[test.script]).Err())
 					}
-					one, clock := limiter, ""
+					by, clock := limiter, ""
 					if len(ask.costs)%2 == 0 { // some by a caller's clock
-						one, clock = limiter.WithClock(t, clockAt(5)), " 1780000000000000005"
+						by, clock = limiter.WithClock(t, clockAt(5)), " 1780000000000000005"
 					}
 					p.resetSent()
-					outcomes := ask.do(t, one, test.limit)
+					outcomes := ask.do(t.Context(), by.Limiter, "k", test.limit)
 					var bySHA, byText []string
 					for i, cost := range ask.costs {
-						key := one.Key(fmt.Sprint("k", i), test.limit)
+						key := by.Key(fmt.Sprint("k", i), test.limit)
 						got, left := outcomes[i], test.limit.Quota()-cost
 						if got.Err != nil || !got.Allowed || got.Remaining != left || got.Key != key || got.Limit != test.limit {
-							t.Errorf("%v, %s of %d, lacks the script %v: %+v, want it allowed with %d remaining, of its own key and limit",
-								test.limit, ask.name, cost, lacks, got, left)
+							t.Errorf("%v, %s of %d, lacks the script %v: %+v, want it allowed at %s with %d remaining",
+								test.limit, ask.name, cost, lacks, got, key, left)
 						}
 						rest := fmt.Sprintf(" %s 1 %s %s %d%s", test.script, key, test.words, cost, clock)
 						bySHA, byText = append(bySHA, "evalsha"+rest), append(byText, "eval"+rest)
@@ -109,30 +114,48 @@ func testOnTheWire(t *testing.T, server testServer, _ testLimiter) {
 	}
 }
 
-// asks are the ways to call, on the keys k0, k1 and so on.
-var asks = []struct {
+// ask is a way to call. Its keys are key with 0 behind it, and then 1 and so on.
+type ask struct {
 	name  string
-	costs []int64
-	do    func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome
-}{
-	{"Allow", []int64{1}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
-		result, err := limiter.Allow(t.Context(), "k0", limit)
+	costs []int64 // nil: it asks for no units
+	do    func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome
+}
+
+// asks are all of them.
+var asks = []ask{
+	one("Allow", []int64{1}, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error) {
+		return l.Allow(ctx, key, limit)
+	}),
+	one("AllowN", []int64{3}, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error) {
+		return l.AllowN(ctx, key, limit, 3)
+	}),
+	one("Peek", []int64{0}, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error) {
+		return l.Peek(ctx, key, limit)
+	}),
+	each("AllowEach of one", 2),
+	each("AllowEach", 4, 0, 1, 5),
+	one("Reset", nil, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error) {
+		return loader.Result{}, l.Reset(ctx, key, limit)
+	}),
+	one("Delete", nil, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error) {
+		return loader.Result{}, l.Delete(ctx, key, limit)
+	}),
+}
+
+func one(name string, costs []int64,
+	do func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error)) ask {
+	return ask{name, costs, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		result, err := do(ctx, l, key+"0", limit)
 		return []loader.Outcome{{Result: result, Err: err}}
-	}},
-	{"AllowN", []int64{3}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
-		result, err := limiter.AllowN(t.Context(), "k0", limit, 3)
-		return []loader.Outcome{{Result: result, Err: err}}
-	}},
-	{"Peek", []int64{0}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
-		result, err := limiter.Peek(t.Context(), "k0", limit)
-		return []loader.Outcome{{Result: result, Err: err}}
-	}},
-	{"AllowEach of one", []int64{2}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
-		return limiter.AllowEach(t.Context(), loader.Call{Key: "k0", Limit: limit, Cost: 2})
-	}},
-	{"AllowEach of four", []int64{4, 0, 1, 5}, func(t *testing.T, limiter testLimiter, limit loader.Limit) []loader.Outcome {
-		return limiter.AllowEach(t.Context(), loader.Call{Key: "k0", Limit: limit, Cost: 4},
-			loader.Call{Key: "k1", Limit: limit}, loader.Call{Key: "k2", Limit: limit, Cost: 1},
-			loader.Call{Key: "k3", Limit: limit, Cost: 5})
-	}},
+	}}
+}
+
+func each(name string, costs ...int64) ask {
+	return ask{name, costs, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) []loader.Outcome {
+		var calls []loader.Call
+		for i, cost := range costs {
+			calls = append(calls, loader.Call{Key: fmt.Sprint(key, i), Limit: limit, Cost: cost})
+		}
+		return l.AllowEach(ctx, calls...)
+	}}
 }
