@@ -4,9 +4,10 @@ import "context"
 
 // Call is one call of AllowEach.
 type Call struct {
+	// Key names who is limited, and is not empty. Limiter.Key tells the Redis key.
 	Key   string
 	Limit Limit
-	// Cost is the units asked for, as in AllowN; 0 only looks.
+	// Cost is the units asked for, 0 to 2^52; 0 only looks.
 	Cost int64
 }
 

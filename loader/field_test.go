@@ -220,8 +220,10 @@ func TestBatchOnAMovingSlot(t *testing.T) {
 			for i, got := range allowEach(t, limiter.WithClock(t, clockAt(0)), calls) {
 				if got.Allowed {
 					admitted++
-				} else if got.Remaining != 0 || got.RetryAfter <= 0 {
-					t.Errorf("%s, call %d: %+v", key, i, got)
+				}
+				// Each has its own reply: they come in the order of the calls.
+				if got.Allowed != (i < 10) || got.Remaining != int64(max(0, 9-i)) || (got.RetryAfter > 0) == got.Allowed {
+					t.Errorf("%s, call %d: %+v, want allowed %v and %d remaining", key, i, got, i < 10, max(0, 9-i))
 				}
 			}
 			if admitted != 10 {

@@ -57,8 +57,9 @@ type Limit struct {
 	Algorithm Algorithm
 	// Name keeps limits of one key apart: it is a part of the Redis key. It may be
 	// empty; otherwise it is a letter and then letters, digits, '_', '-' and '.', all
-	// ASCII, at most 100 bytes. Two limits of GCRA without a name share a state, never admit too much, and
-	// hold each other up. Windows of different periods never share one.
+	// ASCII, at most 100 bytes. Two limits of GCRA without a name share a state, never
+	// admit too much, and hold each other up. Windows of different periods never share
+	// one.
 	Name string
 }
 

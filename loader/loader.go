@@ -8,7 +8,7 @@
 // go-redis also logs each connection that it could not make, to standard error by default
 // and for the whole process; Disable of its package logging silences that. It dials
 // Options.DialerRetries times, 5 by default and about a second in all, before it says why:
-// set 1, and an error at a shorter deadline tells the cause too.
+// set 1, and the error of Allow at a shorter deadline tells the cause too.
 package loader
 
 import (

@@ -383,9 +383,11 @@ func TestFlushBeforeBatch(t *testing.T) {
 			}
 		}
 		at := limiter.WithClock(t, clockAt(0))
+		left := map[string]int64{"gcra": 1000, "window": 1000}
 		for i, got := range allowEach(t, at, calls) {
-			if !got.Allowed {
-				t.Errorf("call %d: %+v, want it allowed", i, got.Result)
+			left[calls[i].Key]--
+			if !got.Allowed || got.Remaining != left[calls[i].Key] {
+				t.Errorf("call %d: %+v, want it allowed with %d remaining", i, got.Result, left[calls[i].Key])
 			}
 		}
 		sent, failed := server.stats(t, "evalsha")
