@@ -74,8 +74,9 @@ func WithPrefix(prefix string) Option {
 
 // WithClock sends the time from now with each call, for tests, replays and callers with
 // a better clock than the server's. Keys then live a minute longer than they need, so
-// that clocks may differ by that much. The scripts bound the time further, and answer
-// ErrBadArg.
+// that clocks may differ by that much. A time outside of 1970 to 2262 is an ErrClock. The
+// scripts end sooner, with ErrBadArg: a window in 2116, gcra_v1 in 2043, both GCRA by
+// Burst times Interval before their last instant.
 func WithClock(now func() time.Time) Option {
 	return func(s *settings) error {
 		if now == nil {
@@ -160,13 +161,13 @@ func (l *Limiter) Key(key string, limit Limit) string {
 	return prefix + "{" + key + "}" + name + period
 }
 
-// Allow asks for one unit of the limit at key.
+// Allow asks for one unit of the limit at key. It is AllowN with a cost of 1.
 func (l *Limiter) Allow(ctx context.Context, key string, limit Limit) (Result, error) {
 	return l.AllowN(ctx, key, limit, 1)
 }
 
 // Peek asks for nothing: it tells what remains, writes nothing and also runs on a
-// replica. Allowed says that nothing may be had for nothing, so look at Remaining.
+// replica. It is AllowN with a cost of 0. Look at Remaining: Allowed is of no unit.
 func (l *Limiter) Peek(ctx context.Context, key string, limit Limit) (Result, error) {
 	return l.AllowN(ctx, key, limit, 0)
 }

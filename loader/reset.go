@@ -36,8 +36,9 @@ return redis.pcall('DEL', KEYS[1])
 // Reset forgets what was spent of the limit at key. What is no state of it, such as a
 // hash, a list or another program's counter, is left as it is, and the error is then an
 // ErrBadState. By the server's clock a state of GCRA has the 19 digits of a time from 2001
-// on; with WithClock it may have fewer, so any such number is taken for one. Like a call
-// it is sent once: a second one would also forget what was spent in between.
+// on; with WithClock it may have fewer, so any such number is taken for one. That there is
+// no key is no error. Like a call it is sent once: a second one would also forget what was
+// spent in between.
 func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) error {
 	kind, form := "gcra", any(19)
 	if l != nil && l.clock != nil {
@@ -50,7 +51,8 @@ func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) error {
 	return l.forget(ctx, key, limit, reset, kind, form)
 }
 
-// Delete deletes the limit's key, whatever it holds. It is sent once.
+// Delete deletes the limit's key, whatever it holds. That there is none is no error. It is
+// sent once.
 func (l *Limiter) Delete(ctx context.Context, key string, limit Limit) error {
 	return l.forget(ctx, key, limit, "return redis.pcall('DEL', KEYS[1])")
 }
