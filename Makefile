@@ -43,7 +43,7 @@ controls: ## play wrong scripts, one published fault each; the suite must reject
 	$(call need,go)
 	go run ./precision/cmd/precision -controls
 
-mutants: ## change the scripts a token at a time; the suite must notice. ASSET=gcra_v2 tries one
+mutants: ## change the scripts a token at a time; the suite must notice, and the vectors alone. ASSET=gcra_v2 tries one
 	$(call need,go)
 	go run ./precision/internal/mutants $(if $(ASSET),-asset '$(ASSET)')
 

@@ -60,8 +60,14 @@ func TestClientsFail(t *testing.T) {
 		return func(f *file) { f.step()["reply"].([]any)[i] = "7" }
 	}
 	faults := map[string]func(f *file){
-		"sha256":         func(f *file) { f.Groups[0].Streams[0]["sha256"] = strings.Repeat("0", 64) },
-		"error":          func(f *file) { f.step()["error"] = "BADARG" },
+		"sha256":       func(f *file) { f.Groups[0].Streams[0]["sha256"] = strings.Repeat("0", 64) },
+		"error":        func(f *file) { f.step()["error"] = "BADARG" },
+		"error's word": func(f *file) { f.refuse("BADSTATE gcra_v2: takes 1 key") },
+		"error's text": func(f *file) { f.refuse("BADARG gcra_v2: takes 1 key or more") },
+		"reply, not error": func(f *file) {
+			f.refuse("")
+			f.step()["reply"] = []any{"1", "59", "0", "200000000"}
+		},
 		"status":         reply(0),
 		"remaining":      reply(1),
 		"retry_after_ns": reply(2),
@@ -84,7 +90,16 @@ func TestClientsFail(t *testing.T) {
 			f.step()["reply"] = []any{"0..1", "59..60", "0..9223372036854775807", "200000000..200000001"}
 			f.step()["state"] = strings.Repeat("3.", 19)
 		},
-		"expiry":    func(f *file) { f.look("5000", "1..5000") },
+		"expiry":   func(f *file) { f.look("5000", "1..5000") },
+		"two keys": func(f *file) { f.refuse("BADARG gcra_v2: takes 1 key") },
+		"no key": func(f *file) {
+			f.refuse("BADARG gcra_v2: takes 1 key")
+			f.Groups[0].Setting["keys"] = 0
+		},
+		"prelude": func(f *file) {
+			f.Groups[0].Setting["prelude"] = "do return {1, 2, 3, 4} end "
+			f.step()["reply"], f.step()["state"], f.step()["ttl_ms"] = []any{"1", "2", "3", "4"}, "", "-2"
+		},
 		"no expiry": func(f *file) { f.look("none", "-1") },
 	}
 	dir := t.TempDir()
@@ -166,6 +181,7 @@ type file struct {
 type group struct {
 	Comment string           `json:"comment"`
 	Argv    []string         `json:"argv"`
+	Setting map[string]any   `json:"setting"`
 	Tests   []map[string]any `json:"tests"`
 	Streams []map[string]any `json:"streams"`
 }
@@ -173,6 +189,12 @@ type group struct {
 // step is the first step of the first test.
 func (f *file) step() map[string]any {
 	return f.Groups[0].Tests[0]["steps"].([]any)[0].(map[string]any)
+}
+
+// refuse has the first call name two keys, and be answered by an error.
+func (f *file) refuse(text string) {
+	f.Groups[0].Setting["keys"] = 2
+	f.step()["error"], f.step()["reply"], f.step()["state"], f.step()["ttl_ms"] = text, []any{}, "", "-2"
 }
 
 // look adds a step of cost 0 to the first test, before which its key gets an expiry.

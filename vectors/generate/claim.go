@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/tatami-rate/tatami/emulator/hostile"
 	"github.com/tatami-rate/tatami/precision"
@@ -29,6 +28,7 @@ func whole(text string) (int64, bool) {
 // truth follows one key by exact integers.
 type truth struct {
 	script    precision.Script
+	setting   Setting
 	list      bool
 	exists    bool
 	state     string // in hex
@@ -36,19 +36,28 @@ type truth struct {
 	expiresMs int64
 	serverNs  int64 // the server's clock
 	claims    *precision.Claims
+	// earlierNs is how much earlier the claims have all instants of gcra: the exact
+	// limiter's are below 2^63, and a TAT of 19 digits may be above it.
+	earlierNs int64
 }
 
-func newTruth(script precision.Script, k Key, serverNs int64) (*truth, error) {
-	o := &truth{script: script, list: k.Kind == "list", exists: k.Kind != "none", state: k.Hex,
+func newTruth(script precision.Script, setting Setting, k Key, serverNs int64) *truth {
+	o := &truth{script: script, setting: setting, list: k.Kind == "list", exists: k.Kind != "none", state: k.Hex,
 		claims: precision.NewClaims(script)}
 	o.set(serverNs)
 	if state, ok := precision.ParseState(script, textOf(o.state)); ok && k.Kind == "string" {
 		if !script.IsWindow() && state.Value > math.MaxInt64 {
-			return nil, fmt.Errorf("the exact limiter has no TAT %d", state.Value)
+			o.earlierNs = 1 << 62
 		}
-		o.claims.Hold(state, -1)
+		o.claims.Hold(o.earlier(state), -1)
 	}
-	return o, nil
+	return o
+}
+
+// earlier is a state as the claims have it.
+func (o *truth) earlier(s precision.State) precision.State {
+	s.Value -= uint64(o.earlierNs)
+	return s
 }
 
 // set moves the server's clock.
@@ -97,7 +106,7 @@ func byServer(argv []string) bool { return len(argv) < 5 || argv[4] == "" }
 
 // read reads a call's arguments; ok is false for those that the script refuses.
 func (o *truth) read(argv []string) (c precision.Call, ok bool) {
-	if len(argv) < 4 || len(argv) > 5 {
+	if o.setting.Keys != 1 || len(argv) < 4 || len(argv) > 5 {
 		return c, false
 	}
 	var amountOK, periodOK, thirdOK, costOK bool
@@ -129,18 +138,23 @@ func (o *truth) read(argv []string) (c precision.Call, ok bool) {
 // step. An error is an answer beyond what the script claims. still tells that the port's
 // clock stands where set put it: then PTTL is known to the ms.
 func (o *truth) step(argv []string, a answer, still bool) (Step, error) {
-	s := Step{Reply: []Range{}, Exact: []Range{}, State: a.state}
+	s := o.unanswered("")
 	c, ok := o.read(argv)
 	switch {
 	case !ok:
-		s.Error = "BADARG"
+		s.Error = fmt.Sprintf("BADARG %s: ", o.script)
+	case o.setting.Refuses == "TIME" && c.ByServer:
+		s.Error = "REFUSED TIME"
 	case o.list:
 		s.Error = "WRONGTYPE"
 	case o.exists && o.badState(&c):
-		s.Error = "BADSTATE"
+		s.Error = fmt.Sprintf("BADSTATE %s: ", o.script)
 	}
-	if word, _, _ := strings.Cut(a.refused, " "); word != s.Error {
+	if !s.errorIs(a.refused) {
 		return s, fmt.Errorf("error %q, want %q", a.refused, s.Error)
+	}
+	if s.Error != "WRONGTYPE" { // the server's own text
+		s.Error = a.refused
 	}
 	leastMs := int64(0)
 	if s.Error == "" {
@@ -153,20 +167,32 @@ func (o *truth) step(argv []string, a answer, still bool) (Step, error) {
 			o.exists, o.state = true, a.state
 			o.expireIn(o.claims.TTLMs())
 			leastMs = max(o.ttlMs()-slackNs/ms, 0)
+			s.State = a.state
 		}
 	}
 	if !o.list && a.state != o.state {
 		return s, fmt.Errorf("state %s was %s: a call that is not admitted wrote", a.state, o.state)
 	}
 	ttlMs := o.ttlMs()
-	s.TTLMs = newRange(ttlMs, ttlMs)
-	if ttlMs >= 0 {
-		s.TTLMs = newRange(leastMs, ttlMs)
-	}
+	s.TTLMs = o.ttlRange(leastMs)
 	if !s.TTLMs.has(a.ttlMs) || still && a.ttlMs != ttlMs {
 		return s, fmt.Errorf("ttl %d, want %s", a.ttlMs, s.TTLMs)
 	}
 	return s, nil
+}
+
+// unanswered is a step that has no reply and leaves the key as it is.
+func (o *truth) unanswered(refused string) Step {
+	return Step{Error: refused, Reply: []Range{}, Exact: []Range{}, State: o.state, TTLMs: o.ttlRange(0)}
+}
+
+// ttlRange is what PTTL may say, of an expiry at least leastMs.
+func (o *truth) ttlRange(leastMs int64) Range {
+	ttlMs := o.ttlMs()
+	if ttlMs < 0 {
+		return newRange(ttlMs, ttlMs)
+	}
+	return newRange(leastMs, ttlMs)
 }
 
 // call holds a reply against the claims, and returns it and the exact one.
@@ -185,9 +211,12 @@ func (o *truth) call(c *precision.Call, a answer, still bool) (got, exact precis
 		if text := outcome.State.Text(o.script); text != textOf(a.state) {
 			return got, exact, fmt.Errorf("state %q is written as %q", textOf(a.state), text)
 		}
+		outcome.State = o.earlier(outcome.State)
 	}
-	exact = o.claims.Exact(c)
-	if o.claims.Call(c, &outcome); !o.claims.Sound() {
+	earlier := *c
+	earlier.NowNs -= o.earlierNs
+	exact = o.claims.Exact(&earlier)
+	if o.claims.Call(&earlier, &outcome); !o.claims.Sound() {
 		return got, exact, fmt.Errorf("%s: %w", o.claims.Broken, errBeyond)
 	}
 	return got, exact, nil

@@ -68,10 +68,10 @@ func (c clocks) inOneWindow(periodNs int64) bool {
 }
 
 // overClocks makes the steps of a test with the server's clock.
-func (t *Test) overClocks(script precision.Script, groupArgv []string, asks []request) ([]Step, error) {
-	first := slices.IndexFunc(asks, func(r request) bool { return byServer(slices.Concat(groupArgv, r.argv)) })
+func (t *Test) overClocks(script precision.Script, g *Group, asks []request) ([]Step, error) {
+	first := slices.IndexFunc(asks, func(r request) bool { return byServer(slices.Concat(g.Argv, r.argv)) })
 	periodNs := second
-	if argv := slices.Concat(groupArgv, asks[first].argv); len(argv) > 1 {
+	if argv := slices.Concat(g.Argv, asks[first].argv); len(argv) > 1 {
 		if n, ok := whole(argv[1]); ok && n > 0 {
 			periodNs = n
 		}
@@ -79,7 +79,7 @@ func (t *Test) overClocks(script precision.Script, groupArgv []string, asks []re
 	var merged []Step
 	for _, at := range manyClocks(script, len(asks), periodNs) {
 		p := NewNativePort(script)
-		steps, err := t.run(script, groupArgv, asks, p, at)
+		steps, err := t.run(script, g, asks, p, at)
 		if err != nil {
 			return nil, fmt.Errorf("by the server's clocks %d: %w", at, err)
 		}

@@ -1,8 +1,9 @@
 // Package generate makes and plays the vectors of the folder vectors.
 //
 // file.go is the form of a file, port.go plays it on whatever runs a script, claim.go
-// says in exact integers what may be answered, make.go writes down what was, and the
-// other files are the tables of what is asked.
+// says in exact integers what may be answered, make.go writes down what was, setting.go is
+// what a runner cannot have of a server and so puts before the script, and the other files
+// are the tables of what is asked.
 package generate
 
 import (
@@ -28,10 +29,12 @@ type Flag struct {
 	Source string `json:"source"` // where it was seen, and what it broke there
 }
 
-// Group is tests and streams that share their leading arguments.
+// Group is tests and streams that share their leading arguments and the setting of their
+// calls.
 type Group struct {
 	Comment string   `json:"comment"`
 	Argv    []string `json:"argv"`
+	Setting Setting  `json:"setting"`
 	Tests   []Test   `json:"tests"`
 	Streams []Stream `json:"streams"`
 }
@@ -58,7 +61,7 @@ type Step struct {
 	// to leave it.
 	Expire string   `json:"expire"`
 	Argv   []string `json:"argv"`  // after the group's
-	Error  string   `json:"error"` // the first word of the error reply, or empty
+	Error  string   `json:"error"` // what the error reply begins with, or empty
 	Reply  []Range  `json:"reply"` // status, remaining, retry_after_ns, reset_after_ns; none on an error
 	Exact  []Range  `json:"exact"` // the same by exact integers, fed with the same admissions
 	// State is the key's bytes in hex, empty without a key and for a list; a dot stands
@@ -104,7 +107,7 @@ func (f *File) Text() ([]byte, error) {
 	w.add(",\n\"groups\": [")
 	for i, g := range f.Groups {
 		w.separate(i, "\n")
-		w.add("{\"comment\": %s, \"argv\": %s,\n \"tests\": [", g.Comment, g.Argv)
+		w.add("{\"comment\": %s, \"argv\": %s,\n \"setting\": %s,\n \"tests\": [", g.Comment, g.Argv, g.Setting)
 		for i, t := range g.Tests {
 			w.separate(i, "\n ")
 			w.add("{\"id\": %s, \"comment\": %s, \"flags\": %s, \"key\": %s,\n  \"steps\": [", t.ID, t.Comment, t.Flags, t.Key)

@@ -75,6 +75,7 @@ func gcraTables(version int) []group {
 		tests: []test{
 			{60, "a unit is due at 1300 ms and not 1 ns earlier", "LateRefill FloatSeconds", none,
 				from(epoch, calls(1, 0, 1, 1300*ms-1, 1, 1300*ms, 1, 2600*ms-1, 1, 2600*ms))},
+			{64, "a burst of 1 is not the cost", "WrittenLook UnfittableStatus", none, from(epoch, calls(0, 0, 2, 0, 1, 0))},
 			{61, "the wait shrinks with the time", "CoarseRetry", none, from(epoch, calls(1, 0, 1, 1, 1, 1299*ms, 1, 1299999*us, 1, 1300*ms-1))},
 		},
 	}, group{
@@ -186,6 +187,7 @@ func gcraTables(version int) []group {
 		})
 	groups = append(groups, gcraServerClock()...)
 	groups = append(groups, gcraSeconds(), gcraCredit())
+	groups = append(groups, gcraSettings(version)...)
 	return groups
 }
 
@@ -218,6 +220,7 @@ func gcraRates(version int) []group {
 		wait(114, "interval 2^40 + 1", "WideNumbers", 1, 1<<40+1, 3, 3, 1, 2, 3),
 		wait(115, "interval 255: below the grid of today's doubles", "GridEdge", 1, 255, 3, 3, 1, 2, 3),
 		wait(116, "interval 257: above the grid of today's doubles", "GridEdge", 1, 257, 3, 3, 1, 2, 3),
+		one(119, "interval 255 2/3: up to 256, and no further", "FlooredInterval GridEdge", 3, 767, 5, epoch, calls(1, 0, 5, 0, 4, 0)),
 		one(117, "interval 1100, asked each 550 ns", "NearestRounding", 1, 1100, 64, epoch, calls(64, 0), every(40, 1, 550, 550)),
 		one(118, "interval 100, asked each 50 ns", "NearestRounding", 1, 100, 64, epoch, calls(64, 0), every(40, 1, 50, 50)),
 	}
@@ -291,6 +294,7 @@ func gcraClocks(version int) []group {
 			from(epoch+off, waiting(gcraPort(version, 1, 1000, 3), epoch+off, 0, 1, 1, 1, 1, 3, 2, 1))})
 	}
 	grid.tests = append(grid.tests,
+		test{211, "a rested key 1 ns after a multiple of 256", "GridEdge", none, from(epoch+1, calls(0, 0))},
 		test{210, "a call at each ns around the refill", "GridEdge LateRefill", none, from(epoch, calls(3, 0), every(6, 1, 997, 1), every(6, 1, 1021, 1))})
 
 	seconds := group{comment: "7 a second, bursts of 2, around a second's edge", argv: gcraArgv(7, second, 2)}
@@ -314,10 +318,24 @@ func gcraClocks(version int) []group {
 		{"to 2^61 + 1", 1<<61 + 1, epoch},
 		{"to 2^63 - 1", math.MaxInt64, epoch},
 		{"from 1970 to 2^63 - 1 - 4096", math.MaxInt64 - 4096, 0},
+		{"2^53 + 2 ns", epoch + 1<<53 + 2, epoch},
+		{"2^53 ns less 77", epoch + 1<<53, epoch + 77},
+		{"2^53 ns more than one unit, less 77", epoch + 1<<53 + 1e8, epoch + 77},
+		{"2^52 ns and a second, less 77", epoch + 1<<52 + second, epoch + 77},
+		{"from 1970 to 2^63 - 2048, the longest wait", math.MaxInt64 - 2047, 0},
 	} {
 		far.tests = append(far.tests, test{240 + i, s.comment, "FarWait", tat(s.tat).expiring(), from(s.nowNs, calls(0, 0, 1, 0, 3, 0))})
 	}
-	return []group{limits, grid, seconds, far}
+	far.tests = append(far.tests,
+		test{255, "to 2^63", "FarWait", holding("9223372036854775808").expiring(), from(epoch, calls(0, 0, 1, 0, 3, 0))},
+		test{256, "to 10^19 - 1", "FarWait", holding("9999999999999999999").expiring(), from(epoch, calls(0, 0, 1, 0, 3, 0))})
+
+	last := group{comment: "one each 2^52 ns, by the last clocks that there are", argv: gcraArgv(1, 1<<52, 1)}
+	last.tests = []test{
+		{195, "2^63 - 1 - 2^52", "ClockLimit", none, from(math.MaxInt64-1<<52, calls(1, 0, 0, 0))},
+		{196, "2^63 - 2^52", "ClockLimit", none, from(math.MaxInt64-1<<52+1, calls(1, 0, 0, 0))},
+	}
+	return []group{limits, grid, seconds, far, last}
 }
 
 // gcraSeconds are clocks and TATs of 2^31 s (2038) and more.

@@ -52,7 +52,8 @@ func emulatorPort(t *testing.T, script precision.Script) Port {
 	return p
 }
 
-// The files are what the generator writes, with the emulator in the server's place.
+// The files are what the generator writes, with the emulator in the server's place. What
+// differs is named.
 func TestFilesAreUpToDate(t *testing.T) {
 	committed, texts := files(t)
 	for i, s := range precision.Scripts {
@@ -64,13 +65,90 @@ func TestFilesAreUpToDate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(text, texts[i]) {
-			t.Errorf("%s.json is out of date: run go generate ./vectors", s.Script)
+		if bytes.Equal(text, texts[i]) {
+			continue
+		}
+		t.Errorf("%s.json is not what go generate ./vectors writes", s.Script)
+		for _, difference := range differences(t, committed[i], f) {
+			t.Errorf("%s.json: %s", s.Script, difference)
 		}
 	}
 	if unused := Unused(committed); unused != nil {
 		t.Errorf("flags that no test has: %q", unused)
 	}
+}
+
+// differences names what of a file differs from the one wanted, down to the field of a
+// step, and not where in it a test stands.
+func differences(t *testing.T, got, want *File) []string {
+	t.Helper()
+	parts := func(f *File) map[string]any {
+		parts := map[string]any{"script": f.Script, "sha1": f.SHA1}
+		for name, flag := range f.Flags {
+			parts["flag "+name] = flag
+		}
+		for _, g := range f.Groups {
+			group := Group{g.Comment, g.Argv, g.Setting, []Test{}, []Stream{}}
+			for _, test := range g.Tests {
+				parts[fmt.Sprintf("id %d", test.ID)] = map[string]any{"group": group, "test": test}
+			}
+			for _, s := range g.Streams {
+				parts[fmt.Sprintf("id %d", s.ID)] = map[string]any{"group": group, "stream": s}
+			}
+		}
+		return parts
+	}
+	var trees [2]any
+	for i, f := range []*File{got, want} {
+		text, err := json.Marshal(parts(f))
+		if err == nil {
+			err = json.Unmarshal(text, &trees[i])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return between("", trees[0], trees[1])
+}
+
+// between names what differs of two values of JSON, each by its path.
+func between(path string, got, want any) (all []string) {
+	fields := func(value any) map[string]any {
+		switch value := value.(type) {
+		case map[string]any:
+			return value
+		case []any:
+			fields := map[string]any{}
+			for i, element := range value {
+				fields[fmt.Sprint(i)] = element
+			}
+			return fields
+		}
+		return nil
+	}
+	gotFields, wantFields := fields(got), fields(want)
+	if gotFields == nil || wantFields == nil {
+		if !reflect.DeepEqual(got, want) {
+			all = append(all, fmt.Sprintf("%s: %v, want %v", strings.TrimPrefix(path, ", "), got, want))
+		}
+		return all
+	}
+	both := maps.Clone(gotFields)
+	maps.Copy(both, wantFields)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		path := path + ", " + name
+		got, isThere := gotFields[name]
+		want, isWanted := wantFields[name]
+		switch {
+		case !isThere:
+			all = append(all, fmt.Sprintf("%s: is missing", strings.TrimPrefix(path, ", ")))
+		case !isWanted:
+			all = append(all, fmt.Sprintf("%s: %.100v, want none", strings.TrimPrefix(path, ", "), got))
+		default:
+			all = append(all, between(path, got, want)...)
+		}
+	}
+	return all
 }
 
 // A file has enough tests, each id once, and a description for each flag that it uses
@@ -371,13 +449,13 @@ func TestReadRefusesTextAfterTheEnd(t *testing.T) {
 // What is written is what was made, whatever is in it.
 func TestTextReadsBack(t *testing.T) {
 	f := &File{"gcra_v1", "00", map[string]Flag{"A": {"state", `a "quoted" <text> & more`, "b"}}, []Group{
-		{"one", []string{"1", "\"\\\u00e9\n"}, []Test{
+		{"one", []string{"1", "\"\\\u00e9\n"}, Setting{2, "1", "SET", "32", "local 'a'"}, []Test{
 			{1, "c", []string{"A"}, Key{"string", "00ff"}, []Step{
 				{"5", []string{"1"}, "", []Range{"1", "2", "3", "4..7"}, []Range{"1", "2", "3", "5"}, "3.30", "1..2"},
 				{"none", []string{}, "BADARG", []Range{}, []Range{}, "", "-2"}}},
 			{2, "d", []string{"A"}, none.key, []Step{{"", []string{"1"}, "BADARG", []Range{}, []Range{}, "", "-2"}}},
 		}, []Stream{{3, "e", []string{"A"}, "1", "1", 2, "ab"}, {4, "f", []string{"A"}, "1", "1", 2, "ab"}}},
-		{"two", []string{}, []Test{}, []Stream{}},
+		{"two", []string{}, usual, []Test{}, []Stream{}},
 	}}
 	text, err := f.Text()
 	if err != nil {
@@ -403,13 +481,13 @@ func play(t *testing.T, port func(t *testing.T, script precision.Script) Port) {
 			for _, g := range parsed[i].Groups {
 				for _, test := range g.Tests {
 					played++
-					if err := test.Play(g.Argv, p); err != nil {
+					if err := test.Play(&g, p); err != nil {
 						t.Error(err)
 					}
 				}
 				for _, stream := range g.Streams {
 					played++
-					if err := stream.Play(g.Argv, p); err != nil {
+					if err := stream.Play(&g, p); err != nil {
 						t.Error(err)
 					}
 				}
@@ -433,7 +511,7 @@ func TestServerClockAtAnyTime(t *testing.T) {
 		played := 0
 		for _, g := range parsed[i].Groups {
 			for _, test := range g.Tests {
-				if !slices.ContainsFunc(test.Steps, func(s Step) bool { return byServer(slices.Concat(g.Argv, s.Argv)) }) {
+				if !slices.ContainsFunc(test.Steps, func(s Step) bool { return g.Setting.byItsClock(slices.Concat(g.Argv, s.Argv)) }) {
 					continue
 				}
 				late := int64(slackNs)
@@ -453,7 +531,7 @@ func TestServerClockAtAnyTime(t *testing.T) {
 					if s.Script.IsWindow() && startUs*us/day != p.end/day {
 						continue // the longest window of these tests
 					}
-					if err := test.Play(g.Argv, p); err != nil {
+					if err := test.Play(&g, p); err != nil {
 						t.Fatalf("%s by the server's clock %d us: %v", s.Script, startUs, err)
 					}
 					played++
@@ -545,8 +623,9 @@ func TestPlaySeesEachDifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := made.Groups[0].Tests[0]
-	if err := good.Play(argv, p); err != nil {
+	g := &made.Groups[0]
+	good := g.Tests[0]
+	if err := good.Play(g, p); err != nil {
 		t.Fatal(err)
 	}
 	for i, change := range []func(*Test){
@@ -579,13 +658,13 @@ func TestPlaySeesEachDifference(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&wrong)
-		if err := wrong.Play(argv, p); !errors.Is(err, ErrDiffers) {
+		if err := wrong.Play(g, p); !errors.Is(err, ErrDiffers) {
 			t.Errorf("change %d: %v", i, err)
 		}
 	}
-	stream := made.Groups[0].Streams[0]
+	stream := g.Streams[0]
 	stream.Calls--
-	if err := stream.Play(argv, p); !errors.Is(err, ErrDiffers) {
+	if err := stream.Play(g, p); !errors.Is(err, ErrDiffers) {
 		t.Errorf("a stream that is one call shorter: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package generate
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -63,9 +62,10 @@ func hostileState(script precision.Script, argv string, unfittable int64) group 
 			id = 1700 + h.Number
 		}
 		s, ok := precision.ParseState(script, h.Text)
-		if isTAT := ok && !script.IsWindow(); isTAT && s.Value > math.MaxInt64 || len(h.Text) > longest {
-			continue // the exact limiter has no such TAT
-		} else if isTAT && int64(s.Value) >= epoch+precision.FarNs {
+		if len(h.Text) > longest {
+			continue
+		}
+		if ok && !script.IsWindow() && s.Value >= uint64(epoch+precision.FarNs) {
 			flags += " " + farWait
 		}
 		g.tests = append(g.tests, test{id, fmt.Sprintf("the key holds %.20q", h.Text), flags, holding(h.Text).expiring(), steps})

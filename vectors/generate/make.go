@@ -3,6 +3,7 @@ package generate
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +17,8 @@ import (
 type (
 	group struct {
 		comment string
-		argv    string // apart by spaces; empty where the steps give all
+		argv    string   // apart by spaces; empty where the steps give all
+		setting *Setting // nil for the usual one
 		tests   []test
 		streams []stream
 	}
@@ -95,7 +97,11 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 		return nil
 	}
 	for _, g := range groups {
-		made := Group{g.comment, strings.Fields(g.argv), []Test{}, []Stream{}}
+		setting := usual
+		if g.setting != nil {
+			setting = *g.setting
+		}
+		made := Group{g.comment, strings.Fields(g.argv), setting.complete(), []Test{}, []Stream{}}
 		for _, t := range g.tests {
 			if err := use(t.id, t.comment, t.flags); err != nil {
 				return nil, err
@@ -105,7 +111,7 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 			if t.key.expire != "" {
 				asks[0].expire = t.key.expire
 			}
-			if err := m.make(script, made.Argv, asks, p, still); err != nil {
+			if err := m.make(script, &made, asks, p, still); err != nil {
 				return nil, fmt.Errorf("%s: test %d, %s: %w", script, t.id, t.comment, err)
 			}
 			made.Tests = append(made.Tests, m)
@@ -115,7 +121,7 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 				return nil, err
 			}
 			m := Stream{s.id, s.comment, strings.Fields(s.flags), s.nowNs, "1", s.calls, ""}
-			if err := m.make(script, made.Argv, p); err != nil {
+			if err := m.make(script, &made, p); err != nil {
 				return nil, fmt.Errorf("%s: stream %d, %s: %w", script, s.id, s.comment, err)
 			}
 			made.Streams = append(made.Streams, m)
@@ -126,43 +132,52 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 }
 
 // make makes the test's steps from the calls.
-func (t *Test) make(script precision.Script, groupArgv []string, asks []request, p Port, still bool) (err error) {
-	if slices.ContainsFunc(asks, func(r request) bool { return byServer(slices.Concat(groupArgv, r.argv)) }) {
-		if t.Steps, err = t.overClocks(script, groupArgv, asks); err != nil {
+func (t *Test) make(script precision.Script, g *Group, asks []request, p Port, still bool) (err error) {
+	if slices.ContainsFunc(asks, func(r request) bool { return g.Setting.byItsClock(slices.Concat(g.Argv, r.argv)) }) {
+		if t.Steps, err = t.overClocks(script, g, asks); err != nil {
 			return err
 		}
-		return t.Play(groupArgv, p)
+		return t.Play(g, p)
 	}
-	if err := p.Hold(t.Key); err != nil {
-		return err
-	}
-	o, err := newTruth(script, t.Key, epoch)
+	o, err := t.start(script, g, p, epoch)
 	if err != nil {
 		return err
 	}
 	for i, r := range asks {
-		if err := t.step(o, groupArgv, r, p, still); err != nil {
+		if err := t.step(o, g, r, p, still); err != nil {
 			return fmt.Errorf("step %d, %.100q: %w", i, r.argv, err)
 		}
 	}
 	return nil
 }
 
-// run makes the test's calls on the native port, each at its server's clock.
-func (t *Test) run(script precision.Script, groupArgv []string, asks []request, p *NativePort, at clocks) ([]Step, error) {
-	made := Test{Flags: t.Flags}
-	p.Set(at[0])
+// start has the port hold the test's key, in its group's setting, and returns what follows
+// that by exact integers from this clock of the server on, unless the setting says another.
+func (t *Test) start(script precision.Script, g *Group, p Port, serverNs int64) (*truth, error) {
+	if g.Setting.TimeUs != "" {
+		serverNs = g.Setting.unixUs() * us
+	}
+	if err := p.Arrange(g.Setting); err != nil {
+		return nil, err
+	}
 	if err := p.Hold(t.Key); err != nil {
 		return nil, err
 	}
-	o, err := newTruth(script, t.Key, at[0])
+	return newTruth(script, g.Setting, t.Key, serverNs), nil
+}
+
+// run makes the test's calls on the native port, each at its server's clock.
+func (t *Test) run(script precision.Script, g *Group, asks []request, p *NativePort, at clocks) ([]Step, error) {
+	made := Test{Flags: t.Flags, Key: t.Key}
+	p.Set(at[0])
+	o, err := made.start(script, g, p, at[0])
 	if err != nil {
 		return nil, err
 	}
 	for i, r := range asks {
 		p.Set(at[i])
 		o.set(at[i])
-		if err := made.step(o, groupArgv, r, p, true); err != nil {
+		if err := made.step(o, g, r, p, true); err != nil {
 			return nil, fmt.Errorf("step %d, %.100q: %w", i, r.argv, err)
 		}
 		if s := &made.Steps[i]; o.expires {
@@ -173,18 +188,23 @@ func (t *Test) run(script precision.Script, groupArgv []string, asks []request, 
 }
 
 // step makes one call, and the step of it.
-func (t *Test) step(o *truth, groupArgv []string, r request, p Port, still bool) error {
+func (t *Test) step(o *truth, g *Group, r request, p Port, still bool) error {
 	if r.expire != "" {
 		if err := o.expire(r.expire); err != nil {
 			return err
 		}
 	}
-	argv := slices.Concat(groupArgv, r.argv)
-	a, err := ask(p, r.expire, argv)
-	if err != nil {
-		return err
+	argv := slices.Concat(g.Argv, r.argv)
+	var s Step
+	var err error
+	if g.Setting.Refuses == "SET" {
+		s, err = t.refused(o, g, r, p, still)
+	} else {
+		var a answer
+		if a, err = ask(p, r.expire, argv); err == nil {
+			s, err = o.step(argv, a, still)
+		}
 	}
-	s, err := o.step(argv, a, still)
 	if err != nil {
 		return err
 	}
@@ -194,6 +214,42 @@ func (t *Test) step(o *truth, groupArgv []string, r request, p Port, still bool)
 	s.Argv, s.Expire = r.argv, r.expire
 	t.Steps = append(t.Steps, s)
 	return nil
+}
+
+// refused makes a test's one call, whose SET the server refuses. What SET has to be asked
+// for is seen when it is made first without that.
+func (t *Test) refused(o *truth, g *Group, r request, p Port, still bool) (s Step, err error) {
+	argv := slices.Concat(g.Argv, r.argv)
+	before := *o
+	granted := g.Setting.refusing("")
+	granted.Prelude = ""
+	if err := p.Arrange(granted.complete()); err != nil {
+		return s, err
+	}
+	a, err := ask(p, r.expire, argv)
+	if err != nil {
+		return s, err
+	}
+	if s, err = o.step(argv, a, still); err != nil {
+		return s, err
+	}
+	if o.state == before.state || t.Steps != nil {
+		return s, errors.New("a SET is refused in a test of one call that writes")
+	}
+	s = before.unanswered("REFUSED SET EX " + decimal(o.ttlMs()/1000))
+	if byServer(argv) && o.ttlMs() == before.ttlMs() {
+		s.Error = "REFUSED SET KEEPTTL"
+	}
+	if err := p.Arrange(g.Setting); err != nil {
+		return s, err
+	}
+	if err := p.Hold(t.Key); err != nil {
+		return s, err
+	}
+	if a, err = ask(p, r.expire, argv); err == nil && (a.refused != s.Error || a.state != s.State) {
+		err = fmt.Errorf("error %q and state %s, want %q and %s", a.refused, a.state, s.Error, s.State)
+	}
+	return s, err
 }
 
 // farWait is the flag of tests that a port in integers may answer otherwise.
@@ -208,12 +264,12 @@ func mayDiffer(script precision.Script, s Step) bool {
 }
 
 // make makes the stream's hash.
-func (s *Stream) make(script precision.Script, groupArgv []string, p Port) error {
-	o, err := newTruth(script, none.key, epoch)
-	if err != nil {
+func (s *Stream) make(script precision.Script, g *Group, p Port) (err error) {
+	if err := p.Arrange(g.Setting); err != nil {
 		return err
 	}
-	s.SHA256, err = s.digest(groupArgv, p, func(argv []string, reply []string) error {
+	o := newTruth(script, g.Setting, none.key, epoch)
+	s.SHA256, err = s.digest(g.Argv, p, func(argv []string, reply []string) error {
 		state, ttlMs, err := p.Look()
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/precision"
@@ -13,6 +14,7 @@ import (
 // it.
 type NativePort struct {
 	script    precision.Script
+	setting   Setting
 	serverNs  int64
 	key       native.Key
 	list      bool
@@ -22,7 +24,14 @@ type NativePort struct {
 
 // NewNativePort returns the port, its server's clock at some instant of 2026.
 func NewNativePort(script precision.Script) *NativePort {
-	return &NativePort{script: script, serverNs: epoch}
+	return &NativePort{script: script, setting: usual, serverNs: epoch}
+}
+
+// Arrange has the calls that follow made in a setting, of whose prelude it does what the
+// fields say.
+func (p *NativePort) Arrange(s Setting) error {
+	p.setting = s
+	return nil
 }
 
 // Set sets the server's clock, in ns of whole us.
@@ -53,14 +62,27 @@ func (p *NativePort) Call(argv []string) ([]string, string, error) {
 	if p.expires && p.nowMs() > p.expiresMs {
 		p.key, p.list, p.expires = native.Key{}, false, false
 	}
-	after, d, ok := native.Call(string(p.script), p.key, argv, native.ServerClock(p.serverNs/us))
+	if p.setting.Keys != 1 {
+		argv = make([]string, 6) // too many, which has the same error
+	}
+	unixUs := p.serverNs / us
+	if p.setting.TimeUs != "" {
+		unixUs = p.setting.unixUs()
+	}
+	after, d, ok := native.Call(string(p.script), p.key, argv, native.ServerClock(unixUs))
 	switch {
 	case !ok:
 		return nil, "", fmt.Errorf("no port of %s", p.script)
+	case p.setting.Refuses == "TIME" && byServer(argv) && !strings.HasPrefix(d.Err, "BADARG"):
+		return nil, "REFUSED TIME", nil
 	case d.Err != "":
 		return nil, d.Err, nil
 	case p.list:
 		return nil, "WRONGTYPE", nil
+	case p.setting.Refuses == "SET" && d.Written && d.TTLS > 0:
+		return nil, "REFUSED SET EX " + decimal(d.TTLS), nil
+	case p.setting.Refuses == "SET" && d.Written:
+		return nil, "REFUSED SET KEEPTTL", nil
 	}
 	p.key = after
 	if d.TTLS > 0 {

@@ -15,6 +15,8 @@ import (
 
 // Port runs one script on one key.
 type Port interface {
+	// Arrange has the calls that follow made in a setting.
+	Arrange(Setting) error
 	// Hold makes the key hold this and nothing else.
 	Hold(Key) error
 	// Expire gives the key an expiry in so many ms, or takes it away with none.
@@ -29,19 +31,21 @@ type Port interface {
 // ErrDiffers means that a port answers otherwise than a vector says.
 var ErrDiffers = errors.New("differs from the vector")
 
-// Play makes the test's calls, each with the group's arguments before its own. The
+// Play makes the test's calls, each with its group's arguments before its own. The
 // first difference is an ErrDiffers; another error is the port's own.
-func (t *Test) Play(groupArgv []string, p Port) error {
+func (t *Test) Play(g *Group, p Port) error {
+	if err := p.Arrange(g.Setting); err != nil {
+		return err
+	}
 	if err := p.Hold(t.Key); err != nil {
 		return err
 	}
 	for i, s := range t.Steps {
-		a, err := ask(p, s.Expire, slices.Concat(groupArgv, s.Argv))
+		a, err := ask(p, s.Expire, slices.Concat(g.Argv, s.Argv))
 		if err != nil {
 			return err
 		}
-		word, _, _ := strings.Cut(a.refused, " ")
-		if word != s.Error || !slices.EqualFunc(a.reply, s.Reply, isIn) || !s.stateIs(a.state) || !s.TTLMs.has(a.ttlMs) {
+		if !s.errorIs(a.refused) || !slices.EqualFunc(a.reply, s.Reply, isIn) || !s.stateIs(a.state) || !s.TTLMs.has(a.ttlMs) {
 			return fmt.Errorf("test %d, step %d, %.100q: %q %q, state %s, ttl %d: %w: %q %q, state %s, ttl %s",
 				t.ID, i, s.Argv, a.reply, a.refused, a.state, a.ttlMs, ErrDiffers, s.Reply, s.Error, s.State, s.TTLMs)
 		}
@@ -71,6 +75,12 @@ func ask(p Port, expire string, argv []string) (a answer, err error) {
 	return a, err
 }
 
+// errorIs tells whether an error reply is the step's. Of the server's own errors a step has
+// the first word: what follows differs from one server to the next.
+func (s *Step) errorIs(refused string) bool {
+	return strings.HasPrefix(refused, s.Error) && (refused == "") == (s.Error == "")
+}
+
 // stateIs tells whether the key's bytes, in hex, are the step's.
 func (s *Step) stateIs(state string) bool {
 	if len(state) != len(s.State) {
@@ -85,8 +95,11 @@ func (s *Step) stateIs(state string) bool {
 }
 
 // Play makes the stream's calls and compares their hash, as Test.Play does.
-func (s *Stream) Play(groupArgv []string, p Port) error {
-	got, err := s.digest(groupArgv, p, func([]string, []string) error { return nil })
+func (s *Stream) Play(g *Group, p Port) error {
+	if err := p.Arrange(g.Setting); err != nil {
+		return err
+	}
+	got, err := s.digest(g.Argv, p, func([]string, []string) error { return nil })
 	if err == nil && got != s.SHA256 {
 		return fmt.Errorf("stream %d: hash %s %w: %s", s.ID, got, ErrDiffers, s.SHA256)
 	}
@@ -134,14 +147,23 @@ type Server interface {
 
 // ServerPort is a script on a key of a server.
 type ServerPort struct {
-	server   Server
-	sha, key string
+	server    Server
+	text, key string
+	sha       string   // of the text, its setting's prelude before it
+	keys      []string // that the calls name
 }
 
 // NewServerPort loads a script's text.
 func NewServerPort(ctx context.Context, server Server, text, key string) (*ServerPort, error) {
 	sha, err := server.ScriptLoad(ctx, text).Result()
-	return &ServerPort{server, sha, key}, err
+	return &ServerPort{server, text, key, sha, []string{key}}, err
+}
+
+// Arrange loads the script's text with the setting's prelude before it.
+func (p *ServerPort) Arrange(s Setting) (err error) {
+	p.keys = slices.Repeat([]string{p.key}, s.Keys)
+	p.sha, err = p.server.ScriptLoad(context.Background(), s.Prelude+p.text).Result()
+	return err
 }
 
 // Hold makes the key hold this and nothing else.
@@ -179,7 +201,7 @@ func (p *ServerPort) Call(argv []string) ([]string, string, error) {
 	for i, arg := range argv {
 		args[i] = arg
 	}
-	values, err := p.server.EvalSha(context.Background(), p.sha, []string{p.key}, args...).Slice()
+	values, err := p.server.EvalSha(context.Background(), p.sha, p.keys, args...).Slice()
 	var refused redis.Error
 	if errors.As(err, &refused) {
 		return nil, refused.Error(), nil

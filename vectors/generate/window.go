@@ -145,6 +145,7 @@ func windowTables() []group {
 		})
 	groups = append(groups, windowPeriods()...)
 	groups = append(groups, windowExpiry()...)
+	groups = append(groups, windowSettings()...)
 	return groups
 }
 
@@ -180,6 +181,12 @@ func windowRanges() []group {
 		one(214, "a sliding window around its boundary, to the nanosecond", "WindowBoundary PreviousWeight", 4, 1000003, sliding,
 			(epoch/1000003+1)*1000003, calls(4, -1, 1, -1, 1, 0, 1, 250000, 1, 250001, 0, 500001, 0, 500002)),
 	}
+	const wide = 2345678901234567 // 8044 of 65535 parts of it are not 8044 in doubles
+	groups = append(groups,
+		one(215, "an index whose quotient is below it in doubles", "InexactModulo", 5, 1665839744348101, fixed, 3247211084*second, calls(1, 0)),
+		group{comment: "65535 in a sliding window of " + decimal(wide) + " ns", argv: windowArgv(65535, wide, sliding),
+			tests: []test{{216, "what is carried is above a whole number, and below it in doubles", "RoundedProducts",
+				holdingCounts(epoch/wide-1, 0, 65535, wide), from(epoch/wide*wide, calls(0, wide-287917007423985))}}})
 	for i, s := range []struct {
 		comment          string
 		flags            string
@@ -250,6 +257,13 @@ func windowClocks() []group {
 		{306, "the largest index there is, held by a key", "IndexWrap", holdingCounts(1<<32-1, 2, 3, 1000), from(round, calls(0, -1, 0, 0, 1, 0))},
 	}
 
+	short := group{comment: "5 in a fixed window of 20 ns, of which 2^31 are less than a minute", argv: windowArgv(5, 20, fixed)}
+	const half = int64(20) << 31
+	short.tests = []test{
+		{307, "a clock 2^31 windows behind", "IndexWrap ClockBackwards", none, from(epoch, calls(4, 0, 0, -half, 1, -half, 1, -half))},
+		{308, "a clock 1000 windows less than 2^31 ahead", "IndexWrap", none, from(epoch, calls(5, 0, 5, half-20000))},
+	}
+
 	seconds := group{comment: "5 in a fixed window of 1 s, whose index is 2^31 in 2038 and comes round in 2106", argv: windowArgv(5, second, fixed)}
 	seconds.tests = []test{
 		{295, "the index passes 2^31", "Year2038", none, from(second<<31, calls(4, -1, 1, -1, 1, -1, 4, 0, 2, 0))},
@@ -264,7 +278,12 @@ func windowClocks() []group {
 		{312, "the stored window begins 52 days from now, less 3 ns", "FarWait ClockBackwards", holdingCounts(index+1, 2, 3, 1<<52).expiring(), from(index<<52+3, calls(0, 0, 1, 0, 2, 0))},
 		{313, "the stored window is full", "WideNumbers EarliestRetry", holdingCounts(index, 3, 3, 1<<52), from(index<<52+1, calls(1, 0, 2, 0, 3, 0))},
 	}
-	return []group{limits, wrap, slide, seconds, far}
+	far.tests = append(far.tests, test{314, "the whole amount fits when all of the next window has passed", "FarWait WideNumbers", none,
+		from(index<<52, calls(1, 0, 3, 0))})
+	near := group{comment: "3 in a sliding window of 2^51 ns", argv: windowArgv(3, 1<<51, sliding)}
+	near.tests = []test{{315, "the stored window begins 26 days from now", "FarWait ClockBackwards",
+		holdingCounts(epoch>>51+1, 1, 1, 1<<51).expiring(), from(epoch>>51<<51+5, calls(0, 0, 3, 0))}}
+	return []group{limits, wrap, slide, short, seconds, far, near}
 }
 
 // windowChanges are limits that change on a key in use, and counts that it may hold.
@@ -305,6 +324,8 @@ func windowChanges() group {
 				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 6, epoch), windowed(10, second, sliding, 1, epoch)}},
 			{347, "counts of the window after", "StateLayout ClockBackwards", holdingCounts(index+1, 3, 4, second), []request{
 				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 4, epoch), windowed(10, second, fixed, 3, epoch)}},
+			{349, "counts of the window after, of 256 and more", "StateLayout ClockBackwards", holdingCounts(index+1, 513, 770, second), []request{
+				windowed(2000, second, sliding, 0, epoch), windowed(2000, second, sliding, 1, epoch), windowed(2000, second, fixed, 1, epoch)}},
 			{348, "counts of two windows ago", "StateLayout LongIdle", holdingCounts(index-2, 9, 9, second), []request{
 				windowed(10, second, sliding, 0, epoch), windowed(10, second, sliding, 10, epoch)}},
 		},

@@ -71,12 +71,12 @@ func TestVectorsRejectEveryControl(t *testing.T) {
 				t.Fatal(err)
 			}
 			played, failed := 0, 0
-			try := func(flags []string, play func([]string, generate.Port) error, argv []string) {
+			try := func(flags []string, play func(*generate.Group, generate.Port) error, g *generate.Group) {
 				if !slices.Contains(flags, flag) {
 					return
 				}
 				played++
-				err := play(argv, port)
+				err := play(g, port)
 				if errors.Is(err, generate.ErrDiffers) {
 					failed++
 				} else if err != nil {
@@ -85,10 +85,10 @@ func TestVectorsRejectEveryControl(t *testing.T) {
 			}
 			for _, g := range f.Groups {
 				for _, test := range g.Tests {
-					try(test.Flags, test.Play, g.Argv)
+					try(test.Flags, test.Play, &g)
 				}
 				for _, stream := range g.Streams {
-					try(stream.Flags, stream.Play, g.Argv)
+					try(stream.Flags, stream.Play, &g)
 				}
 			}
 			if failed == 0 {

@@ -1,8 +1,9 @@
 // Command mutants changes the assets one token at a time and plays each mutant
 // through the suite: the table of arguments and states, the edges of numbers, and
 // the traces of package precision. A mutant that passes all of it is a survivor, and
-// survivors.txt must say why it computes the same. It ends with exit code 1 when one
-// is not explained, when an explanation fits no survivor, or when fewer than 95 % of all fall.
+// survivors.txt must say why it computes the same. Every other one must fail the vectors
+// alone. It ends with exit code 1 when one does not, when a survivor is not explained, when
+// an explanation fits no survivor, or when fewer than 95 % of all fall.
 package main
 
 import (
@@ -42,7 +43,7 @@ func run(only string) error {
 		return err
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "asset\tmutants\tby arguments\tby edges\tby traces\tkilled\tsurvive\texplained\t")
+	fmt.Fprintln(table, "asset\tmutants\tby arguments\tby edges\tby traces\tkilled\tby vectors alone\tsurvive\texplained\t")
 	var open []string
 	total, killed := 0, 0
 	for _, a := range precision.Scripts {
@@ -59,10 +60,19 @@ func run(only string) error {
 		if _, how, err := s.fall(text); err != nil || how != "" {
 			return errors.Join(err, fmt.Errorf("%s itself falls: %s", name, how))
 		}
-		parts, err := s.tryAll(mutants)
+		parts, err := tryAll(s.fall, mutants)
 		if err != nil {
 			return err
 		}
+		alone, err := newVectorSuite(a.Script)
+		if err != nil {
+			return err
+		}
+		unseen, byVectors, err := alone.unseen(mutants, parts)
+		if err != nil {
+			return err
+		}
+		open = append(open, unseen...)
 		by := map[string]int{}
 		explained := 0
 		var survive []string
@@ -85,8 +95,8 @@ func run(only string) error {
 			}
 		}
 		dead := len(mutants) - len(survive)
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t\n", name, len(mutants),
-			by["arguments"], by["edges"], by["traces"], 100*float64(dead)/float64(len(mutants)), len(survive), explained)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t%d\t\n", name, len(mutants), by["arguments"],
+			by["edges"], by["traces"], 100*float64(dead)/float64(len(mutants)), byVectors, len(survive), explained)
 		total, killed = total+len(mutants), killed+dead
 	}
 	if total == 0 {
@@ -109,14 +119,14 @@ func run(only string) error {
 	return nil
 }
 
-// tryAll returns for each mutant the part of the suite in which it falls, "" for none.
-func (s *suite) tryAll(mutants []mutant) ([]string, error) {
+// tryAll returns for each mutant the part of a suite in which it falls, "" for none.
+func tryAll(fall func(text string) (part, how string, err error), mutants []mutant) ([]string, error) {
 	parts := make([]string, len(mutants))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range mutants {
 		group.Go(func() (err error) {
-			if parts[i], _, err = s.fall(m.script); err != nil {
+			if parts[i], _, err = fall(m.script); err != nil {
 				err = fmt.Errorf("%s: %w", m, err)
 			}
 			return err

@@ -33,7 +33,7 @@ func TestSampleOfMutantsIsKilled(t *testing.T) {
 			if part, how, err := s.fall(lua.Assets[name]); err != nil || part != "" {
 				t.Fatalf("the script itself falls: %s, %v", how, err)
 			}
-			parts, err := s.tryAll(mutants)
+			parts, err := tryAll(s.fall, mutants)
 			if err != nil {
 				t.Fatal(err)
 			}

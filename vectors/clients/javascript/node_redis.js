@@ -33,15 +33,20 @@ async function check(client, name, got, want) {
 for await (const client of [2, 3].map((RESP) => createClient({ url, RESP, commandOptions }).connect())) {
   await check(client, '64 bits', await client.incrBy(key, '9223372036854775807'), '9223372036854775807')
   for (const { script, groups } of files) {
-    const allow = limiter(client, new URL(`../lua/${script}.lua`, vectors))
-    for (const { argv: lead, tests, streams } of groups) {
+    const path = new URL(`../lua/${script}.lua`, vectors)
+    const text = fs.readFileSync(path, 'utf8')
+    for (const { argv: lead, setting: { keys, prelude }, tests, streams } of groups) {
+      const allow = keys === 1 && !prelude ? limiter(client, path)
+        : async (key, ...args) => (await client.eval(prelude + text, { keys: Array(keys).fill(key), arguments: args })).map(BigInt)
       for (const { id, key: before, steps } of tests) {
         if (before.kind === 'string') await client.set(key, Buffer.from(before.hex, 'hex'))
         if (before.kind === 'list') await client.rPush(key, 'a')
         let got, want
         for (const { expire, argv, error, reply, state, ttl_ms } of steps) {
           if (expire) await (expire === 'none' ? client.persist(key) : client.pExpire(key, Number(expire)))
-          const answer = await allow(key, ...lead, ...argv).then((numbers) => numbers.map((n, i) => fit(n, reply[i])), (e) => e.message.split(' ')[0])
+          const answer = await allow(key, ...lead, ...argv).then(
+            (numbers) => numbers.map((n, i) => fit(n, reply[i])),
+            (e) => error && e.message.startsWith(error) ? error : e.message)
           const held = await client.type(key) === 'string' ? (await client.get(key)).toString('hex') : ''
           const matched = new RegExp(`^${state}$`).test(held) ? state : held
           got = `${answer} state ${matched} ttl ${fit(BigInt(await client.pTTL(key)), ttl_ms)}`

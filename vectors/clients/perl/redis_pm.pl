@@ -33,9 +33,13 @@ sub fit ($got, $want) { # each of want, where the number lies in it: 7, or 0..7
 check('64 bits', $client->incrby($key, '9223372036854775807'), '9223372036854775807');
 for my $path (@ARGV ? @ARGV : glob "$Bin/../../*_v*.json") {
     my ($script, $groups) = decode_json(join '', IO::File->new($path)->getlines)->@{qw(script groups)};
-    my $allow = limiter($client, "$Bin/../../../lua/$script.lua");
+    my $file = "$Bin/../../../lua/$script.lua";
     for my $group (@$groups) {
-        my ($lead, $tests, $streams) = $group->@{qw(argv tests streams)};
+        my ($lead, $setting, $tests, $streams) = $group->@{qw(argv setting tests streams)};
+        my ($keys, $prelude) = $setting->@{qw(keys prelude)};
+        my $text = join '', $prelude, IO::File->new($file)->getlines;
+        my $allow = $keys == 1 && $prelude eq '' ? limiter($client, $file)
+            : sub ($key, @args) { $client->eval($text, $keys, ($key) x $keys, @args) };
         for my $test (@$tests) {
             my ($before, $got, $want) = $test->{key};
             $client->set($key, pack 'H*', $before->{hex}) if $before->{kind} eq 'string';
@@ -43,7 +47,8 @@ for my $path (@ARGV ? @ARGV : glob "$Bin/../../*_v*.json") {
             for my $step ($test->{steps}->@*) {
                 my ($expire, $reply) = $step->@{qw(expire reply)};
                 $expire eq 'none' ? $client->persist($key) : $client->pexpire($key, $expire) if $expire ne '';
-                my $answer = eval { fit([$allow->($key, @$lead, $step->{argv}->@*)], $reply) } // (split ' ', $@)[1];
+                my $answer = eval { fit([$allow->($key, @$lead, $step->{argv}->@*)], $reply) } // $@ =~ s/^\[\w+\] //r;
+                $answer = $step->{error} if $step->{error} && $answer =~ /^\Q$step->{error}/;
                 my $state = $client->type($key) eq 'string' ? unpack 'H*', $client->get($key) : '';
                 $state = $step->{state} if $state =~ /^$step->{state}\z/;
                 $got = "$answer|$state|" . fit([$client->pttl($key)], [$step->{ttl_ms}]);

@@ -32,8 +32,11 @@ $fit = function (int $got, ?string $want) { // want, where the number lies in it
 $check('64 bits', $client->incrBy($key, 9223372036854775807), 9223372036854775807);
 foreach (array_slice($argv, 1) ?: glob(__DIR__ . '/../../*_v*.json') as $path) {
     ['script' => $script, 'groups' => $groups] = json_decode(file_get_contents($path), true);
-    $allow = limiter($client, __DIR__ . "/../../../lua/$script.lua");
-    foreach ($groups as ['argv' => $lead, 'tests' => $tests, 'streams' => $streams]) {
+    $path = __DIR__ . "/../../../lua/$script.lua";
+    foreach ($groups as ['argv' => $lead, 'setting' => ['keys' => $keys, 'prelude' => $prelude], 'tests' => $tests, 'streams' => $streams]) {
+        $text = $prelude . file_get_contents($path);
+        $allow = $keys === 1 && $prelude === '' ? limiter($client, $path) : fn (string $key, ...$args) =>
+            $client->eval($text, [...array_fill(0, $keys, $key), ...$args], $keys) ?: throw new RedisException($client->getLastError());
         foreach ($tests as ['id' => $id, 'key' => $before, 'steps' => $steps]) {
             if ($before['kind'] === 'string') $client->set($key, hex2bin($before['hex']));
             if ($before['kind'] === 'list') $client->rPush($key, 'a');
@@ -41,7 +44,8 @@ foreach (array_slice($argv, 1) ?: glob(__DIR__ . '/../../*_v*.json') as $path) {
                 if ($step['expire'] === 'none') $client->persist($key);
                 elseif ($step['expire'] !== '') $client->pExpire($key, (int) $step['expire']);
                 try { $answer = array_map($fit, $allow($key, ...$lead, ...$step['argv']), $step['reply']); }
-                catch (RedisException $e) { $answer = strtok($e->getMessage(), ' '); }
+                catch (RedisException $e) { $answer = $e->getMessage(); }
+                if ($step['error'] && is_string($answer) && str_starts_with($answer, $step['error'])) $answer = $step['error'];
                 $state = $client->type($key) === Redis::REDIS_STRING ? bin2hex($client->get($key)) : '';
                 if (preg_match("/^$step[state]\$/D", $state)) $state = $step['state'];
                 $got = [$answer, $state, $fit($client->pttl($key), $step['ttl_ms'])];

@@ -31,8 +31,12 @@ for options in [{}] if redis.VERSION < (5,) else [{'protocol': 2}, {'protocol': 
     client = redis.from_url(os.environ['REDIS_URL'], **options)
     check('64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
     for file in [json.loads(Path(path).read_text()) for path in sys.argv[1:] or vectors.glob('*_v*.json')]:
-        allow = limiter(client, vectors.parent / f'lua/{file["script"]}.lua')
+        path = vectors.parent / f'lua/{file["script"]}.lua'
         for group in file['groups']:
+            allow, keys, prelude = limiter(client, path), group['setting']['keys'], group['setting']['prelude']
+            if prelude or keys != 1:
+                def allow(key, *args):
+                    return client.eval(prelude + path.read_text(), keys, *[key] * keys, *args)
             for test in group['tests']:
                 if test['key']['kind'] == 'string':
                     client.set(key, bytes.fromhex(test['key']['hex']))
@@ -46,7 +50,7 @@ for options in [{}] if redis.VERSION < (5,) else [{'protocol': 2}, {'protocol': 
                     try:
                         answer = [*map(fit, allow(key, *group['argv'], *step['argv']), step['reply'])]
                     except redis.ResponseError as e:
-                        answer = str(e).split()[0]
+                        answer = step['error'] if step['error'] and str(e).startswith(step['error']) else str(e)
                     state = client.get(key).hex() if client.type(key) == b'string' else ''
                     state = step['state'] if re.fullmatch(step['state'], state) else state
                     got = answer, state, fit(client.pttl(key), step['ttl_ms'])

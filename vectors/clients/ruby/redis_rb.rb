@@ -31,14 +31,20 @@ for options in Redis::VERSION.to_i < 5 ? [{}] : [{ protocol: 2 }, { protocol: 3 
   client = Redis.new(url: ENV.fetch('REDIS_URL'), **options)
   check.call(client, '64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
   for file in (ARGV.empty? ? Dir["#{__dir__}/../../*_v*.json"] : ARGV).map { |path| JSON.parse(File.read(path)) }
-    allow = limiter(client, "#{__dir__}/../../../lua/#{file['script']}.lua")
+    path = "#{__dir__}/../../../lua/#{file['script']}.lua"
     for group in file['groups']
+      allow, setting = limiter(client, path), group['setting']
+      if setting['keys'] != 1 || setting['prelude'] != ''
+        text, names = setting['prelude'] + File.binread(path), [key] * setting['keys']
+        allow = ->(_, *args) { client.eval(text, keys: names, argv: args) }
+      end
       for test in group['tests']
         client.set(key, [test['key']['hex']].pack('H*')) if test['key']['kind'] == 'string'
         client.rpush(key, 'a') if test['key']['kind'] == 'list'
         for step in test['steps']
           step['expire'] == 'none' ? client.persist(key) : client.pexpire(key, step['expire'].to_i) unless step['expire'].empty?
-          answer = allow.call(key, *group['argv'], *step['argv']).zip(step['reply']).map { |got, want| fit.call(got, want) } rescue $!.message.split.first
+          answer = allow.call(key, *group['argv'], *step['argv']).zip(step['reply']).map { |got, want| fit.call(got, want) } rescue $!.message
+          answer = step['error'] if answer.is_a?(String) && !step['error'].empty? && answer.start_with?(step['error'])
           state = client.type(key) == 'string' ? client.get(key).unpack1('H*') : ''
           state = step['state'] if state.match?(/\A#{step['state']}\z/)
           got = [answer, state, fit.call(client.pttl(key), step['ttl_ms'])]

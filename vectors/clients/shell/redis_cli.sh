@@ -40,10 +40,17 @@ fit() { # numbers ranges: fitted is each range, where the number lies in it: 7, 
   done
   fitted=${got[*]}
 }
+setting() { # keys prelude: how call calls
+  keys=$1 sha=$(sha1sum <"$script" | cut -d ' ' -f 1)
+  [ "$1$2" = 1 ] || sha=$({ printf %s "$2"; cat "$script"; } | $cli -x SCRIPT LOAD)
+}
+call() { # argument ...
+  if [ "$keys" = 1 ]; then allow "$key" "$@"; else session EVALSHA "$sha" "$keys" $(yes "$key" | head -n "$keys") "$@"; fi
+}
 step() { # expire answer state ttl argument ...
   case $1 in none) session PERSIST "$key" ;; ?*) session PEXPIRE "$key" "$1" ;; esac >/dev/null
-  want="$2|$3|$4" answer=$(allow "$key" "${@:5}") held=$(session EVAL "\"$look\"" 1 "$key")
-  case $answer$2 in *[A-Z]*) fitted=${answer%% *} ;; *) fit "$answer" "$2" ;; esac # an error's first word
+  want="$2|$3|$4" answer=$(call "${@:5}") held=$(session EVAL "\"$look\"" 1 "$key")
+  case $answer/$2 in [A-Z]*/[A-Z]*) fitted=${answer/#"$2"*/"$2"} ;; *[A-Z]*) fitted=$answer ;; *) fit "$answer" "$2" ;; esac
   answer=$fitted state=${held%|*} && fit "${held#*|}" "$4"
   [[ $state != ${3//./?} ]] || state=$3
   got="$answer|$state|$fitted" && [ "$got" = "$want" ]
@@ -58,7 +65,7 @@ stream() { # calls cost now_ns amount period_ns burst|mode: prints the SHA256 of
   done | sha256sum | cut -d ' ' -f 1
 }
 # The vectors as calls of these functions.
-program='.groups[] | (.argv | map(tojson)) as $lead | (.tests[] |
+program='.groups[] | (.argv | map(tojson)) as $lead | (.setting | @sh "setting \(.keys) \(.prelude)"), (.tests[] |
     (.key | (select(.kind == "string") | .hex | gsub("(?<x>..)"; "\\x\(.x)") | @sh "SET $key \("\"\(.)\"")"),
       (select(.kind == "list") | "RPUSH $key a") | "session \(.) >/dev/null"),
     ([.steps[] | @sh "step \(.expire) \(.error + (.reply | join(" "))) \(.state) \(.ttl_ms) \($lead + (.argv | map(tojson)))"] |
@@ -70,7 +77,6 @@ for protocol in 2 3; do
   check '64 bits' "$(session INCRBY "$key" 9223372036854775807)" 9223372036854775807
   for path; do
     name=$(jq -r .script "$path") script=$vectors/../lua/$name.lua
-    sha=$(sha1sum <"$script" | cut -d ' ' -f 1)
     eval "$(jq -r "$program" "$path")"
   done
 done
