@@ -20,8 +20,8 @@ func limited(amount, periodNs, burst, cost, nowNs int64) request {
 
 func tat(ns int64) held { return holding(decimal(ns)) }
 
-func gcraTables(version int) []group {
-	native := func(amount, periodNs, burst int64) port { return gcraPort(version, amount, periodNs, burst) }
+func gcraTables(script precision.Script) []group {
+	exact := func(amount, periodNs, burst int64) limiter { return gcraLimiter(script, amount, periodNs, burst) }
 	groups := []group{{
 		comment: "300 a minute, bursts of 60: one unit each 200 ms",
 		argv:    gcraArgv(300, 60*second, 60),
@@ -136,21 +136,21 @@ func gcraTables(version int) []group {
 			{85, "6 admitted, 5 refused, 4 admitted, 1 refused", "ChargedRefusal", none, from(epoch, calls(6, 0, 5, 0, 4, 0, 1, 0))},
 			{86, "20 calls in one microsecond: exactly 10", "BurstOffByOne", none, from(epoch, again(20, 1, 999*us))},
 			{87, "ten before a second's edge and ten after it: 11", "LateRefill", none, from(epoch, every(10, 1, 900*ms, 10*ms), every(10, 1, 1000*ms, 10*ms))},
-			{88, "30 a second for ten seconds: 109", "LostRefill LateRefill", none, from(epoch, thin(native(10, second, 10), thirty()))},
+			{88, "30 a second for ten seconds: 109", "LostRefill LateRefill", none, from(epoch, thin(exact(10, second, 10), thirty()))},
 			{89, "10 a second for ten seconds: all 100", "LostRefill LateRefill", none, from(epoch, every(100, 1, 0, 100*ms))},
 			{90, "silence to 900 ms, then 500 a second for two seconds: 29", "LostRefill LateRefill", none,
-				from(epoch, thin(native(10, second, 10), every(1000, 1, 900*ms, 2*ms)))},
+				from(epoch, thin(exact(10, second, 10), every(1000, 1, 900*ms, 2*ms)))},
 		},
 	}, group{
 		comment: "10 a second, bursts of 1",
 		argv:    gcraArgv(10, second, 1),
 		tests: []test{{91, "silence to 900 ms, then 500 a second for two seconds: 20", "LostRefill LateRefill", none,
-			from(epoch, thin(native(10, second, 1), every(1000, 1, 900*ms, 2*ms)))}},
+			from(epoch, thin(exact(10, second, 1), every(1000, 1, 900*ms, 2*ms)))}},
 	}, group{
 		comment: "5 a second, bursts of 10",
 		argv:    gcraArgv(5, second, 10),
 		tests: []test{{92, "a client of 50 a second for ten seconds: 59, two refusals before each of the last", "LostRefill", none,
-			from(epoch, thin(native(5, second, 10), every(500, 1, 0, 20*ms)))}},
+			from(epoch, thin(exact(5, second, 10), every(500, 1, 0, 20*ms)))}},
 	}, group{
 		comment: "100 a second, bursts of 100",
 		argv:    gcraArgv(100, second, 100),
@@ -160,20 +160,16 @@ func gcraTables(version int) []group {
 		comment: "7 a second, bursts of 7: an interval of 142857142.86 ns",
 		argv:    gcraArgv(7, second, 7),
 		tests: []test{
-			{95, "the wait is right to the nanosecond", "CoarseRetry", none, from(epoch, waiting(native(7, second, 7), epoch, 0, 7, 1, 2, 7))},
+			{95, "the wait is right to the nanosecond", "CoarseRetry", none, from(epoch, waiting(exact(7, second, 7), epoch, 0, 7, 1, 2, 7))},
 			{96, "each wait is long enough, and not by 1 ns too long", "CoarseRetry", none,
-				from(epoch, waiting(native(7, second, 7), epoch, 0, 5, 3, 1, 7, 1, 1, 6))},
+				from(epoch, waiting(exact(7, second, 7), epoch, 0, 5, 3, 1, 7, 1, 1, 6))},
 			{97, "the state keeps every digit", "Digits14 FlooredInterval", none, from(epoch, again(3, 1, 256))},
 			{98, "polled each 10 ms", "CoarseRetry", none, from(epoch, calls(7, 0), every(15, 1, 10*ms, 10*ms))},
 		},
 	})
-	groups = append(groups, gcraRates(version)...)
-	groups = append(groups, gcraClocks(version)...)
+	groups = append(groups, gcraRates(script)...)
+	groups = append(groups, gcraClocks(script)...)
 	groups = append(groups, gcraChanges()...)
-	script := precision.GCRAV2
-	if version == 1 {
-		script = precision.GCRAV1
-	}
 	good := []string{"300", "60000000000", "60", "1", decimal(epoch)}
 	groups = append(groups, hostileArguments([]string{"amount", "period_ns", "burst", "cost", "now_ns"}, good, tat(epoch+second/2)),
 		hostileState(script, "300 60000000000 60", 61), group{
@@ -187,19 +183,19 @@ func gcraTables(version int) []group {
 		})
 	groups = append(groups, gcraServerClock()...)
 	groups = append(groups, gcraSeconds(), gcraCredit())
-	groups = append(groups, gcraSettings(version)...)
+	groups = append(groups, gcraSettings(script)...)
 	return groups
 }
 
 // gcraRates are limits at the ends of their ranges, and streams.
-func gcraRates(version int) []group {
+func gcraRates(script precision.Script) []group {
 	one := func(id int, comment, flags string, amount, periodNs, burst, startNs int64, lists ...[]call) group {
 		return group{comment: comment, argv: gcraArgv(amount, periodNs, burst),
 			tests: []test{{id, comment, flags, none, from(startNs, lists...)}}}
 	}
 	wait := func(id int, comment, flags string, amount, periodNs, burst int64, costs ...int64) group {
 		return one(id, comment, flags, amount, periodNs, burst, epoch,
-			waiting(gcraPort(version, amount, periodNs, burst), epoch, 0, costs...))
+			waiting(gcraLimiter(script, amount, periodNs, burst), epoch, 0, costs...))
 	}
 	const most = 1 << 52
 	groups := []group{
@@ -246,7 +242,7 @@ func gcraRates(version int) []group {
 		groups = append(groups, group{comment: s.comment, argv: gcraArgv(s.amount, s.periodNs, s.burst),
 			streams: []stream{{920 + i, "each call as soon as it can be admitted, " + s.comment, s.flags, decimal(s.startNs), 1000}}})
 	}
-	if version == 2 {
+	if script == precision.GCRAV2 {
 		groups = append(groups, group{comment: "clocks of gcra_v2 alone", argv: gcraArgv(1, 1100, 4), streams: []stream{
 			{930, "each call as soon as it can be admitted, across 2^61", "ClockEdge Drift", decimal(1<<61 - 500000), 1000},
 			{931, "each call as soon as it can be admitted, across 2^62", "ClockEdge Drift", decimal(1<<62 - 500000), 1000},
@@ -256,7 +252,7 @@ func gcraRates(version int) []group {
 }
 
 // gcraClocks are clocks at the edges of numbers.
-func gcraClocks(version int) []group {
+func gcraClocks(script precision.Script) []group {
 	limits := group{comment: "10 a second, bursts of 2: interval x burst is 2 x 10^8", argv: gcraArgv(10, second, 2)}
 	for i, c := range []struct {
 		comment string
@@ -291,7 +287,7 @@ func gcraClocks(version int) []group {
 	grid := group{comment: "one each 1000 ns, bursts of 3, at instants between two doubles", argv: gcraArgv(1, 1000, 3)}
 	for i, off := range []int64{1, 127, 128, 129, 255} {
 		grid.tests = append(grid.tests, test{200 + i, fmt.Sprintf("%d ns after a multiple of 256", off), "GridEdge", none,
-			from(epoch+off, waiting(gcraPort(version, 1, 1000, 3), epoch+off, 0, 1, 1, 1, 1, 3, 2, 1))})
+			from(epoch+off, waiting(gcraLimiter(script, 1, 1000, 3), epoch+off, 0, 1, 1, 1, 1, 3, 2, 1))})
 	}
 	grid.tests = append(grid.tests,
 		test{211, "a rested key 1 ns after a multiple of 256", "GridEdge", none, from(epoch+1, calls(0, 0))},
@@ -300,7 +296,7 @@ func gcraClocks(version int) []group {
 	seconds := group{comment: "7 a second, bursts of 2, around a second's edge", argv: gcraArgv(7, second, 2)}
 	for i, at := range []int64{-1, 0, 1, -142857143, -142857142, 999999999, 90000000, 9, -second} {
 		seconds.tests = append(seconds.tests, test{220 + i, fmt.Sprintf("the first call %d ns after it", at), "SecondEdge", none,
-			from(epoch+at, waiting(gcraPort(version, 7, second, 2), epoch+at, 0, 1, 1, 1, 2))})
+			from(epoch+at, waiting(gcraLimiter(script, 7, second, 2), epoch+at, 0, 1, 1, 1, 2))})
 	}
 
 	far := group{comment: "a TAT that is far ahead of the clock", argv: gcraArgv(10, second, 2)}

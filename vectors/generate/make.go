@@ -286,14 +286,10 @@ func (s *Stream) make(script precision.Script, g *Group, p Port) (err error) {
 
 // tables are all groups of a script.
 func tables(script precision.Script) []group {
-	switch script {
-	case precision.GCRAV1:
-		return gcraTables(1)
-	case precision.GCRAV2:
-		return gcraTables(2)
-	default:
+	if script.IsWindow() {
 		return windowTables()
 	}
+	return gcraTables(script)
 }
 
 // Unused returns the descriptions of flags that no file uses.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/precision"
 )
 
 const (
@@ -53,35 +53,38 @@ func from(startNs int64, lists ...[]call) []request {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// port is a script's native port on one key, with one limit.
-type port func(cost, nowNs int64) native.Decision
+// limiter is a script's limiter of one key in exact integers, with one limit: of gcra_v1 with
+// interval and TAT on its grid.
+type limiter func(cost, nowNs int64) precision.Verdict
 
-func gcraPort(version int, amount, periodNs, burst int64) port {
-	var state native.GCRAState
-	play := native.GCRAV2
-	if version == 1 {
-		play = native.GCRAV1
-	}
-	return func(cost, nowNs int64) native.Decision {
-		args := native.GCRAArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Burst: float64(burst), Cost: float64(cost)}
-		return play(&state, args, native.CallerClock(nowNs))
+func gcraLimiter(script precision.Script, amount, periodNs, burst int64) limiter {
+	gridNs := script.Grid()
+	g := precision.NewGCRA(amount, periodNs, burst, gridNs)
+	tat := int64(0)
+	return func(cost, nowNs int64) precision.Verdict {
+		v, _ := g.Call(tat, cost, nowNs)
+		if v.Status == 1 {
+			_, tat = g.Call(tat, cost, (nowNs+gridNs-1)/gridNs*gridNs)
+		}
+		return v
 	}
 }
 
-func windowPort(amount, periodNs int64, mode string) port {
-	var state native.WindowState
-	return func(cost, nowNs int64) native.Decision {
-		args := native.WindowArgs{Amount: float64(amount), PeriodNs: float64(periodNs), Sliding: mode == sliding, Cost: float64(cost)}
-		return native.WindowV1(&state, args, native.CallerClock(nowNs))
+func windowLimiter(amount, periodNs int64, mode string) limiter {
+	w := precision.Window{Amount: amount, PeriodNs: periodNs, Sliding: mode == sliding}
+	var counts precision.Counts
+	return func(cost, nowNs int64) (v precision.Verdict) {
+		v, counts = w.Call(counts, cost, nowNs)
+		return v
 	}
 }
 
 // thin leaves out the refused calls that stand between two refused ones: a refused call
 // changes nothing, so the others answer as if all were made.
-func thin(p port, list []call) []call {
+func thin(l limiter, list []call) []call {
 	refused := make([]bool, len(list))
 	for i, c := range list {
-		refused[i] = p(c.cost, epoch+c.atNs).Status != 1
+		refused[i] = l(c.cost, epoch+c.atNs).Status != 1
 	}
 	var thinned []call
 	for i, c := range list {
@@ -94,15 +97,15 @@ func thin(p port, list []call) []call {
 
 // waiting makes calls of these costs from atNs on. After one that is refused it comes
 // again 1 ns before its wait is over, and when it is over.
-func waiting(p port, startNs, atNs int64, costs ...int64) []call {
+func waiting(l limiter, startNs, atNs int64, costs ...int64) []call {
 	var list []call
 	for _, cost := range costs {
 		list = append(list, call{cost, atNs})
-		if d := p(cost, startNs+atNs); d.Status == 0 {
-			list = append(list, call{cost, atNs + d.RetryAfterNs - 1}, call{cost, atNs + d.RetryAfterNs})
-			p(cost, startNs+atNs+d.RetryAfterNs-1)
-			atNs += d.RetryAfterNs
-			p(cost, startNs+atNs)
+		if v := l(cost, startNs+atNs); v.Status == 0 {
+			list = append(list, call{cost, atNs + v.RetryAfterNs - 1}, call{cost, atNs + v.RetryAfterNs})
+			l(cost, startNs+atNs+v.RetryAfterNs-1)
+			atNs += v.RetryAfterNs
+			l(cost, startNs+atNs)
 		}
 	}
 	return list

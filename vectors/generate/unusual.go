@@ -1,6 +1,10 @@
 package generate
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tatami-rate/tatami/precision"
+)
 
 // Tests in a setting that is not usual: a server's clock that is said, commands that the
 // server refuses, another number of keys, a server of 32 bits. The refused SET names the
@@ -10,7 +14,7 @@ import "fmt"
 const serverUs = 1_780_000_085_123_456
 
 // gcraSettings are those of gcra.
-func gcraSettings(version int) []group {
+func gcraSettings(script precision.Script) []group {
 	const t = serverUs * us
 	argv := gcraArgv(10, second, 20)
 	said := usual.at(serverUs)
@@ -92,7 +96,7 @@ func gcraSettings(version int) []group {
 	}
 	groups = append(groups, narrow)
 
-	if version == 2 {
+	if script == precision.GCRAV2 {
 		credited := func(tatNs, lastNs int64) held { return holding(fmt.Sprintf("%d 5 %d", tatNs, lastNs)).expiring() }
 		groups = append(groups, group{
 			comment: "10 a second, bursts of 20, by a server's clock of 1000.5 s, where SET is refused, with credit",

@@ -43,7 +43,7 @@ func windowTables() []group {
 	}}
 	for i, mode := range []string{fixed, sliding} {
 		id := 20 + 60*i
-		limit := windowPort(10, second, mode)
+		limit := windowLimiter(10, second, mode)
 		groups = append(groups, group{
 			comment: "10 in a " + mode + " window of 1 s",
 			argv:    windowArgv(10, second, mode),
@@ -51,10 +51,10 @@ func windowTables() []group {
 				{id + 0, "ten at one instant and no unit more", "BurstOffByOne", none, from(epoch, again(11, 1, 0))},
 				{id + 1, "20 calls in one microsecond: exactly 10", "BurstOffByOne", none, from(epoch, again(20, 1, 999*us))},
 				{id + 2, fmt.Sprintf("ten before a boundary and ten after it: %d", []int{20, 10}[i]), "PreviousWeight WindowBoundary", none, from(epoch, every(10, 1, 900*ms, 10*ms), every(10, 1, 1000*ms, 10*ms))},
-				{id + 3, fmt.Sprintf("30 a second for ten seconds: %d", []int{100, 91}[i]), "PreviousWeight WindowBoundary", none, from(epoch, thin(windowPort(10, second, mode), thirty()))},
+				{id + 3, fmt.Sprintf("30 a second for ten seconds: %d", []int{100, 91}[i]), "PreviousWeight WindowBoundary", none, from(epoch, thin(windowLimiter(10, second, mode), thirty()))},
 				{id + 4, fmt.Sprintf("10 a second for ten seconds: %d", []int{100, 91}[i]), "PreviousWeight WindowBoundary", none, from(epoch, every(100, 1, 0, 100*ms))},
 				{id + 5, fmt.Sprintf("silence to 900 ms, then 500 a second for two seconds: %d", []int{30, 28}[i]), "PreviousWeight WindowBoundary", none,
-					from(epoch, thin(windowPort(10, second, mode), every(1000, 1, 900*ms, 2*ms)))},
+					from(epoch, thin(windowLimiter(10, second, mode), every(1000, 1, 900*ms, 2*ms)))},
 				{id + 6, "6 admitted, 5 refused, 4 admitted, 1 refused", "ChargedRefusal", none, from(epoch, calls(6, 0, 5, 0, 4, 0, 1, 0))},
 				{id + 7, "a refused call leaves value and expiry", "ChargedRefusal", holdingCounts(epoch/second, 0, 8, second).expiring(), from(epoch, calls(3, 0, 3, 1, 2, 2))},
 				{id + 8, "refused calls do not push the wait away", "ChargedRefusal", none, from(epoch, calls(10, 0), every(10, 1, 0, 100*ms), calls(1, second, 1, 1100*ms))},
@@ -113,7 +113,7 @@ func windowTables() []group {
 		comment: "1 in a sliding window of 1 s",
 		argv:    windowArgv(1, second, sliding),
 		tests: []test{{158, "one is admitted, the next when it has faded", "BurstOffByOne EarliestRetry", none,
-			from(epoch, waiting(windowPort(1, second, sliding), epoch, 0, 1, 1, 1))}},
+			from(epoch, waiting(windowLimiter(1, second, sliding), epoch, 0, 1, 1, 1))}},
 	})
 	groups = append(groups, windowRanges()...)
 	groups = append(groups, windowClocks()...)
@@ -157,7 +157,7 @@ func windowRanges() []group {
 	}
 	wait := func(id int, comment, flags string, amount, periodNs int64, mode string, startNs int64, costs ...int64) group {
 		return one(id, comment, flags, amount, periodNs, mode, startNs,
-			waiting(windowPort(amount, periodNs, mode), startNs, 0, costs...))
+			waiting(windowLimiter(amount, periodNs, mode), startNs, 0, costs...))
 	}
 	const long = 45 * day // epoch lies 18 days into one
 	groups := []group{
@@ -220,7 +220,7 @@ func windowClocks() []group {
 		{"2^61 + 255", 1<<61 + 255}, {"2^62 - 10^9", 1<<62 - second}, {"2^62 - 10^9 + 1", 1<<62 - second + 1},
 	} {
 		limits.tests = append(limits.tests, test{250 + i, "a clock of " + c.comment, "ClockEdge", none,
-			from(c.startNs, waiting(windowPort(3, 1000003, sliding), c.startNs, 0, 1, 2, 1, 3, 0))})
+			from(c.startNs, waiting(windowLimiter(3, 1000003, sliding), c.startNs, 0, 1, 2, 1, 3, 0))})
 	}
 	for i, c := range []struct{ comment, now string }{
 		{"2^62 - 1", "4611686018427387903"}, {"2^62", "4611686018427387904"}, {"2^62 + 1", "4611686018427387905"},
@@ -235,11 +235,11 @@ func windowClocks() []group {
 		startNs int64
 	}{{"2^31 s - 1 ns", second<<31 - 1}, {"2^31 s", second << 31}, {"2^32 s - 1 ns", second<<32 - 1}, {"2^32 s", second << 32}} {
 		limits.tests = append(limits.tests, test{290 + i, "a clock of " + c.comment, "Year2038", none,
-			from(c.startNs, waiting(windowPort(3, 1000003, sliding), c.startNs, 0, 1, 2, 1, 3, 0))})
+			from(c.startNs, waiting(windowLimiter(3, 1000003, sliding), c.startNs, 0, 1, 2, 1, 3, 0))})
 	}
 	for i, at := range []int64{-1, 1, 999999999, 90000000, 9, -second} {
 		limits.tests = append(limits.tests, test{280 + i, fmt.Sprintf("the first call %d ns after a second's edge", at), "SecondEdge", none,
-			from(epoch+at, waiting(windowPort(3, 1000003, sliding), epoch+at, 0, 1, 2, 1, 3))})
+			from(epoch+at, waiting(windowLimiter(3, 1000003, sliding), epoch+at, 0, 1, 2, 1, 3))})
 	}
 
 	wrap := group{comment: "5 in a fixed window of 1000 ns, whose index comes round at 4294967296000 ns", argv: windowArgv(5, 1000, fixed)}
