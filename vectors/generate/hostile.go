@@ -34,10 +34,12 @@ func hostileArguments(names, good []string, key held) group {
 			}
 			argv := slices.Clone(good)
 			argv[slot] = h.Text
-			g.tests = append(g.tests, test{base + h.Number, fmt.Sprintf("%s is %.20q", name, h.Text), flags, key, []request{by(argv...)}})
+			g.tests = append(g.tests, test{base + h.Number, fmt.Sprintf("%s is %.20q", name, h.Text), flags, key,
+				[]request{by(argv...)}})
 		}
 		if name != "now_ns" {
-			g.tests = append(g.tests, test{base + 90, name + " and what follows is left out", "LooseArgument", key, []request{by(good[:slot]...)}})
+			g.tests = append(g.tests, test{base + 90, name + " and what follows is left out", "LooseArgument", key,
+				[]request{by(good[:slot]...)}})
 		}
 	}
 	g.tests = append(g.tests, test{1000 + 100*(len(names)-1) + 91, "an argument too many", "LooseArgument", key,
@@ -68,7 +70,8 @@ func hostileState(script precision.Script, argv string, unfittable int64) group 
 		if ok && !script.IsWindow() && s.Value >= uint64(epoch+precision.FarNs) {
 			flags += " " + farWait
 		}
-		g.tests = append(g.tests, test{id, fmt.Sprintf("the key holds %.20q", h.Text), flags, holding(h.Text).expiring(), steps})
+		g.tests = append(g.tests, test{id, fmt.Sprintf("the key holds %.20q", h.Text), flags,
+			holding(h.Text).expiring(), steps})
 	}
 	g.tests = append(g.tests, test{1690, "the key holds a list", "LooseState", list.expiring(), steps})
 	return g

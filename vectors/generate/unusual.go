@@ -197,7 +197,8 @@ func windowSettings() []group {
 		comment: "300 in a sliding window of a minute, where TIME is refused",
 		argv:    argv, setting: usual.refusing("TIME"),
 		tests: []test{
-			{630, "now_ns is absent or empty", "ServerClock", key, []request{by("1"), by("1", ""), by("0"), by("301"), by("-1")}},
+			{630, "now_ns is absent or empty", "ServerClock", key,
+				[]request{by("1"), by("1", ""), by("0"), by("301"), by("-1")}},
 			{631, "a caller's clock needs no TIME", "ServerClock", none, from(epoch, calls(1, 0))},
 		},
 	})
