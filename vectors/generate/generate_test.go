@@ -151,6 +151,72 @@ func between(path string, got, want any) (all []string) {
 	return all
 }
 
+// Whatever is changed in a file is named: a text, a number, something that is left out.
+func TestChangesAreNamed(t *testing.T) {
+	const changes = 10 // of each file
+	rng := rand2.New(rand2.NewPCG(3, 3))
+	parsed, texts := files(t)
+	for i, f := range parsed {
+		for n := 0; n < changes; {
+			var tree any
+			if err := json.Unmarshal(texts[i], &tree); err != nil {
+				t.Fatal(err)
+			}
+			tree, what := changed(tree, rng)
+			if strings.HasSuffix(what, nothing) {
+				continue
+			}
+			n++
+			text, err := json.Marshal(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wrong File // not by Read, which refuses some changes
+			if err := json.Unmarshal(text, &wrong); err != nil {
+				t.Fatal(err)
+			}
+			named := differences(t, &wrong, f)
+			if len(named) == 0 {
+				t.Errorf("%s.json: change %d, of %s, is not named", f.Script, n, what)
+			}
+			t.Logf("%s: %.200q", what, named)
+		}
+	}
+}
+
+// changed changes one thing of a value of JSON, and says which.
+func changed(value any, rng *rand2.Rand) (any, string) {
+	switch value := value.(type) {
+	case string:
+		return value + "1", "a text"
+	case float64:
+		return value + 1, "a number"
+	case map[string]any:
+		names := slices.Sorted(maps.Keys(value))
+		if slices.Contains(names, "groups") && rng.IntN(4) > 0 {
+			names = []string{"groups"} // where most of a file is
+		}
+		name := names[rng.IntN(len(names))]
+		var what string
+		value[name], what = changed(value[name], rng)
+		return value, name + ", " + what
+	case []any:
+		if len(value) == 0 {
+			return value, nothing
+		}
+		i := rng.IntN(len(value))
+		if rng.IntN(8) == 0 {
+			return slices.Delete(value, i, i+1), "an element less"
+		}
+		var what string
+		value[i], what = changed(value[i], rng)
+		return value, fmt.Sprint(i) + ", " + what
+	}
+	return value, nothing
+}
+
+const nothing = "nothing"
+
 // A file has enough tests, each id once, and a description for each flag that it uses
 // and for no other.
 func TestIDsAndFlags(t *testing.T) {
@@ -501,8 +567,8 @@ func TestNative(t *testing.T) {
 	play(t, func(_ *testing.T, script precision.Script) Port { return NewNativePort(script) })
 }
 
-// The tests by the server's clock hold at any time from 2001 to 2040, and if a runner takes
-// up to slackNs for one.
+// The tests by the server's own clock hold at any time from 2001 to 2040, across the end of
+// a window too, and if a runner takes up to slackNs for one.
 func TestServerClockAtAnyTime(t *testing.T) {
 	const times = 2000
 	rng := rand2.New(rand2.NewPCG(1, 2))
@@ -523,14 +589,14 @@ func TestServerClockAtAnyTime(t *testing.T) {
 				for range times {
 					p := &lateRunner{NewNativePort(s.Script), 0, rng}
 					startUs := (over+second)/us + rng.Int64N((2_246_000_000*second-over)/us)
-					if rng.IntN(2) == 0 { // the last us of a second
+					switch rng.IntN(3) {
+					case 0: // the last us of a second
 						startUs = startUs/1e6*1e6 + 999_999 - rng.Int64N(3)
+					case 1: // or the last seconds of a day, and so of every window of these tests
+						startUs = startUs/(day/us)*(day/us) + day/us - 1 - rng.Int64N(10e6)
 					}
 					p.Set(startUs * us)
 					p.end = startUs*us + late
-					if s.Script.IsWindow() && startUs*us/day != p.end/day {
-						continue // the longest window of these tests
-					}
 					if err := test.Play(&g, p); err != nil {
 						t.Fatalf("%s by the server's clock %d us: %v", s.Script, startUs, err)
 					}
