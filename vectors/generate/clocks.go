@@ -20,7 +20,7 @@ type clocks []int64
 
 // manyClocks are those that a test of so many calls is made with: at a second's edges,
 // before 2^31 s, at it and after it, all within a moment or with a wait before one of the
-// calls. A window's are at the edges of one of its windows.
+// calls. A window's are at the edges of one of its windows too, and so across them.
 func manyClocks(script precision.Script, calls int, periodNs int64) []clocks {
 	var starts []int64
 	for _, unixUs := range []int64{1_000_000_001_000_000, 1_111_111_111_111_111, 1_357_913_579_864_208, 1_780_000_080_000_000,
@@ -35,7 +35,8 @@ func manyClocks(script precision.Script, calls int, periodNs int64) []clocks {
 	if script.IsWindow() {
 		for _, at := range slices.Clone(starts) {
 			began := at / periodNs * periodNs
-			starts = append(starts, began+(us-began%us)%us) // the first whole us in it
+			end := began + periodNs
+			starts = append(starts, began+(us-began%us)%us, (end-1)/us*us) // the first whole us in it, and the last
 		}
 	}
 	var all []clocks
@@ -49,22 +50,11 @@ func manyClocks(script precision.Script, calls int, periodNs int64) []clocks {
 						c[i] += waitNs
 					}
 				}
-				if !script.IsWindow() || c.inOneWindow(periodNs) {
-					all = append(all, c)
-				}
+				all = append(all, c)
 			}
-		}
-		if script.IsWindow() { // the last us of the window
-			end := (at/periodNs + 1) * periodNs
-			all = append(all, slices.Repeat(clocks{(end - 1) / us * us}, calls))
 		}
 	}
 	return all
-}
-
-// inOneWindow tells whether all are in one window.
-func (c clocks) inOneWindow(periodNs int64) bool {
-	return c[0]/periodNs == c[len(c)-1]/periodNs
 }
 
 // overClocks makes the steps of a test with the server's clock.
