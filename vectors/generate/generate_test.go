@@ -359,6 +359,42 @@ func TestMakeRefusesWrongAnswers(t *testing.T) {
 	}
 }
 
+// Errors that no script may answer, and a refused SET that asks for another expiry, are not
+// written down; nor is a SET refused that is not asked for.
+func TestMakeRefusesWrongErrors(t *testing.T) {
+	one := from(epoch, calls(1, 0))
+	for _, c := range []struct {
+		was, is string // of the script
+		setting *Setting
+		key     held
+		steps   []request
+		want    string
+	}{
+		{"BADARG gcra_v2: cost", "BADARG gcra_v1: cost", nil, none, from(epoch, calls(-1, 0)), `want "BADARG gcra_v2: "`},
+		{"BADSTATE gcra_v2: the", "BADSTATE: the", nil, holding("a"), one, `want "BADSTATE gcra_v2: "`},
+		{"#KEYS ~= 1", "#KEYS == 0", &Setting{Keys: 2}, none, one, `want "BADARG gcra_v2: "`},
+		{"return time\n", "return {1, 2, 3, 4}\n", usual.at(serverUs).refusing("TIME"), none, []request{by("1")}, `want "REFUSED TIME"`},
+		{"now_s + 61", "now_s + 60", usual.refusing("SET"), none, one, `error "REFUSED SET EX 60", want "REFUSED SET EX 61"`},
+		{"'KEEPTTL'", "'XX', 'KEEPTTL'", usual.at(serverUs).refusing("SET"), tat(serverUs * us).expiring(),
+			[]request{by("1")}, `want "REFUSED SET KEEPTTL"`},
+		{"return done\n", "\n", usual.refusing("SET"), none, one, `error "", want "REFUSED SET EX 61"`},
+		{"", "", usual.refusing("SET"), none, from(epoch, calls(0, 0)), "a SET is refused"},
+	} {
+		text := strings.Replace(lua.GCRAV2, c.was, c.is, 1)
+		if c.was != "" && text == lua.GCRAV2 {
+			t.Fatalf("gcra_v2 has no %q", c.was)
+		}
+		p, err := NewServerPort(t.Context(), emulator.New(), text, "vector")
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := []group{{argv: "300 60000000000 60", setting: c.setting, tests: []test{{1, "a", "Drift", c.key, c.steps}}}}
+		if _, err := makeFile(precision.GCRAV2, groups, nil, p, false); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q for %q: got %v, want %q", c.is, c.was, err, c.want)
+		}
+	}
+}
+
 // What depends on the server's clock and is not said to is not written down.
 func TestMakeRefusesWhatTheClockDecides(t *testing.T) {
 	for _, c := range []struct {
