@@ -16,6 +16,7 @@ type Fed struct {
 	limit    GCRA  // of the last call, whose limit is that of limitOf
 	limitOf  struct{ amount, periodNs, burst int64 }
 	tat      int64
+	lastNs   int64 // of a state with credit that it was given: its last TAT
 	counts   Counts
 	periodNs uint32 // of the counts, mod 2^32
 	endNs    int64  // of a window: from when on no count weighs
@@ -27,7 +28,16 @@ func NewFed(script Script, gridNs int64) *Fed { return &Fed{script: script, grid
 
 // Hold has the key hold a state that the script takes.
 func (f *Fed) Hold(s State) {
-	f.tat, f.counts, f.periodNs, f.endNs = int64(s.Value), s.counts(), s.PeriodNs, math.MaxInt64
+	f.tat, f.lastNs = int64(s.Value), int64(s.Last)
+	f.counts, f.periodNs, f.endNs = s.counts(), s.PeriodNs, math.MaxInt64
+}
+
+// Meet has the key hold what stands in it before a call, where the call says so.
+func (f *Fed) Meet(c *Call) {
+	if c.Given != "" {
+		state, _ := c.given()
+		f.Hold(state)
+	}
 }
 
 // GCRA is the limiter of a call.
@@ -50,8 +60,8 @@ func (c *Call) Window() Window { return Window{c.Amount, c.PeriodNs, c.Sliding} 
 // Takes tells whether the script takes the call's clock, which may be too late.
 func (f *Fed) Takes(c *Call) bool {
 	switch f.script {
-	case GCRAV1:
-		return c.NowNs <= 1<<61 && upTo(f.grid, c.NowNs) <= 1<<61-f.GCRA(c).Tau()
+	case GCRAV1: // tau is on the grid: a clock up to 2^61 - tau goes up to that at most
+		return c.NowNs <= 1<<61-f.GCRA(c).Tau()
 	case GCRAV2:
 		return c.NowNs <= math.MaxInt64-f.GCRA(c).Tau()
 	default:
@@ -251,7 +261,7 @@ func (j *Claims) fail(count *int64, format string, args ...any) {
 
 // refused checks that an error reply is the one expected and left the key alone.
 func (j *Claims) refused(o *Outcome, prefix string) {
-	if !strings.HasPrefix(o.Err, prefix) {
+	if !strings.HasPrefix(o.Err, prefix) || o.Verdict != (Verdict{}) {
 		j.fail(&j.WrongReplies, "reply %+v %q, want %s", o.Verdict, o.Err, prefix)
 	}
 	j.untouched(o)
@@ -303,131 +313,110 @@ func (s Script) Reads(state State, c *Call) bool {
 	return !c.ByServer || c.NowNs < least19 || state.Value >= least19 && (state.Credit == "" || state.Last >= least19)
 }
 
-func (j *Claims) gcraV1(c *Call, o *Outcome) {
-	g := j.fed.GCRA(c)
-	if p := j.before; p != nil {
-		if c.NowNs < p.NowNs || c.Amount != p.Amount || c.PeriodNs != p.PeriodNs || c.Burst != p.Burst {
-			j.lost = true
-		}
-	}
-	grid := j.fed.grid
-	now := c.NowNs
-	nowUp := upTo(grid, now)
-	before, tatAfter := int64(j.state.Value), upTo(grid, int64(o.State.Value))
+// taken tells whether the script has to answer a call; else it holds the error against the
+// one that is due.
+func (j *Claims) taken(c *Call, o *Outcome) bool {
 	switch {
 	case !j.fed.Takes(c):
-		j.refused(o, "BADARG gcra_v1: now_ns")
-		return
-	case !j.script.Reads(j.state, c):
-		j.refused(o, "BADSTATE gcra_v1: ")
-		return
-	case o.Err != "":
-		j.fail(&j.WrongReplies, "error %q", o.Err)
-		return
-	}
-	status, retryNs, _ := g.decide(j.fed.tat, c.Cost, now)
-	if (o.Status == -1) != (c.Cost > c.Burst) {
-		j.fail(&j.WrongReplies, "status %d with cost %d of burst %d", o.Status, c.Cost, c.Burst)
-	}
-
-	switch {
-	case o.Status == 1 && c.Cost > 0:
-		if status != 1 {
-			j.fail(&j.Early, "admitted %d ns early", retryNs)
-		}
-		if !j.lost {
-			status, retryNs, _ := j.exact.GCRA(c).decide(j.exact.tat, c.Cost, now)
-			if status != 1 {
-				j.fail(&j.Early, "admitted %d ns early by the exact interval", retryNs)
-			}
-		}
-		j.exact.Admit(c) // also when lost, for Exact
-		j.fed.Admit(c)
-		late := int64(o.State.Value) - j.fed.tat
-		if !o.State.Exists || o.State.Value != uint64(tatAfter) || late < 0 || late >= grid {
-			j.fail(&j.WrongStates, "state %+v, exact tat %d", o.State, j.fed.tat)
-		}
-		stays := c.ByServer && j.state.Exists && before/1e9 == int64(o.State.Value)/1e9
-		j.expiry(o, stays, gcraTTLS(int64(o.State.Value), now, c.ByServer), 0)
-		if o.RetryAfterNs != 0 {
-			j.fail(&j.WrongReplies, "retry_after %d on an admission", o.RetryAfterNs)
-		}
-	case o.Status == 1:
-		if status != 1 {
-			j.fail(&j.Early, "cost 0 admitted %d ns early", retryNs)
-		}
-		j.untouched(o)
-	case o.Status == 0:
-		j.untouched(o)
-		first := g.FirstNs(upTo(grid, before), c.Cost) // the script's own, from the state it has
-		late := first - g.FirstNs(j.fed.tat, c.Cost)
-		j.LatestNs = max(j.LatestNs, late)
-		if late < 0 || late >= grid {
-			j.fail(&j.WrongReplies, "refused until %d, %d ns late", first, late)
-		}
-		if retry := wide(grid, first, now); o.RetryAfterNs != retry || retry < 1 {
-			j.fail(&j.WrongReplies, "retry_after %d, want %d", o.RetryAfterNs, retry)
-		}
+		j.refused(o, "BADARG "+string(j.script)+": now_ns")
+	case j.script.Reads(j.state, c):
+		return true
+	case j.script.IsWindow():
+		j.refused(o, "BADSTATE window_v1: the key holds counts of another period")
 	default:
-		j.untouched(o)
-		if o.RetryAfterNs != -1 {
-			j.fail(&j.WrongReplies, "retry_after %d of an unfittable call", o.RetryAfterNs)
-		}
+		j.refused(o, "BADSTATE "+string(j.script)+": ")
 	}
+	return false
+}
 
-	tat := j.fed.tat
-	low, high := g.Remaining(tat, now), g.Remaining(tat, now+grid-1)
-	if r := o.Remaining; r < low || r > high || r != g.Remaining(tatAfter, nowUp) {
-		j.fail(&j.WrongReplies, "remaining %d, exact %d now and %d before the next grid point", r, low, high)
+// verdict holds a reply against the one that the script has to give, and tells whether it
+// is that.
+func (j *Claims) verdict(o *Outcome, want Verdict) bool {
+	right := o.Err == "" && j.script.MayAnswer(o.Verdict, want)
+	if !right {
+		j.fail(&j.WrongReplies, "reply %+v %q, want %+v", o.Verdict, o.Err, want)
 	}
-	if reset := max(wide(grid, tatAfter, now), 0); o.ResetAfterNs != reset {
-		j.fail(&j.WrongReplies, "reset_after %d, want %d", o.ResetAfterNs, reset)
-	}
-	if reset := max(tat-now, 0); o.ResetAfterNs < reset {
-		j.fail(&j.WrongReplies, "reset_after %d, exact %d", o.ResetAfterNs, reset)
+	return right
+}
+
+// early holds an admission against the verdict of an exact limiter.
+func (j *Claims) early(o *Outcome, status, retryNs int64, limiter string) {
+	if o.Status == 1 && status != 1 {
+		j.fail(&j.Early, "admitted %d ns early by the %s", retryNs, limiter)
 	}
 }
 
+// late takes over by how much a refusal comes after the exact instant.
+func (j *Claims) late(o *Outcome, lateNs int64) {
+	if o.Status == 0 && o.Err == "" {
+		j.LatestNs = max(j.LatestNs, lateNs)
+	}
+}
+
+func (j *Claims) gcraV1(c *Call, o *Outcome) {
+	if p := j.before; p != nil && (c.NowNs < p.NowNs || c.Amount != p.Amount || c.PeriodNs != p.PeriodNs) {
+		j.lost = true
+	}
+	if !j.taken(c, o) {
+		return
+	}
+	g, grid := j.fed.GCRA(c), j.fed.grid
+	status, retryNs, _ := g.decide(j.fed.tat, c.Cost, c.NowNs)
+	j.early(o, status, retryNs, "interval on the grid")
+	if !j.lost {
+		status, retryNs, _ := j.exact.GCRA(c).decide(j.exact.tat, c.Cost, c.NowNs)
+		j.early(o, status, retryNs, "exact interval")
+	}
+	lateNs := upTo(grid, j.fed.tat) - j.fed.tat
+	if want := j.fed.onGrid(c); !j.verdict(o, want) {
+		lateNs += o.RetryAfterNs - max(want.RetryAfterNs, 0)
+	}
+	j.late(o, lateNs)
+	if o.Status != 1 || c.Cost == 0 {
+		j.untouched(o)
+		return
+	}
+	j.exact.Admit(c) // also when lost, for Exact
+	j.fed.Admit(c)
+	state := State{Exists: true, Value: uint64(upTo(grid, j.fed.tat))}
+	if o.State != state {
+		j.fail(&j.WrongStates, "state %+v, want %+v, exact tat %d", o.State, state, j.fed.tat)
+	}
+	stays := c.ByServer && j.state.Exists && j.state.Value/1e9 == state.Value/1e9
+	j.expiry(o, stays, gcraTTLS(int64(state.Value), c.NowNs, c.ByServer), 0)
+}
+
+// onGrid is the verdict of gcra_v1: its TAT is the exact one up to the grid, units are
+// counted from the first grid point at or after now, and waits are wide.
+func (f *Fed) onGrid(c *Call) Verdict {
+	g := f.GCRA(c)
+	status, retryNs, tat := g.decide(upTo(f.grid, f.tat), c.Cost, c.NowNs)
+	if tat = upTo(f.grid, tat); status == 0 {
+		retryNs = wide(f.grid, c.NowNs+retryNs, c.NowNs)
+	}
+	return Verdict{status, g.Remaining(tat, upTo(f.grid, c.NowNs)), retryNs, max(wide(f.grid, tat, c.NowNs), 0)}
+}
+
 // wide is the time from now to an instant on the grid as gcra_v1 gives it: to the
-// nanosecond below 2^53, and above it to the grid point before now, which is later.
+// nanosecond below FarNs, and above it to the grid point before now, which is later.
 func wide(grid, instant, now int64) int64 {
-	if d := instant - now&^(grid-1); d >= 1<<53 {
+	if d := instant - now&^(grid-1); d >= FarNs {
 		return d
 	}
 	return instant - now
 }
 
-// verdict holds a reply against the exact one.
-func (j *Claims) verdict(o *Outcome, want Verdict) {
-	if !j.script.MayAnswer(o.Verdict, want) {
-		if o.Status == 1 && want.Status != 1 {
-			j.Early++
-		}
-		if o.Status == 0 {
-			j.LatestNs = max(j.LatestNs, o.RetryAfterNs-want.RetryAfterNs)
-		}
-		j.fail(&j.WrongReplies, "reply %+v %q, want %+v", o.Verdict, o.Err, want)
-	}
-}
-
 func (j *Claims) gcraV2(c *Call, o *Outcome) {
-	g := j.fed.GCRA(c)
-	if !j.fed.Takes(c) {
-		j.refused(o, "BADARG gcra_v2: now_ns")
+	if !j.taken(c, o) {
 		return
 	}
-	if !j.script.Reads(j.state, c) {
-		j.refused(o, "BADSTATE gcra_v2: ")
-		return
-	}
-	want, tat := g.Call(j.fed.tat, c.Cost, c.NowNs)
-	j.verdict(o, want)
-	if want.Status != 1 || c.Cost == 0 {
+	j.answer(c, o, j.fed.Ask(c))
+	if o.Status != 1 || c.Cost == 0 {
 		j.untouched(o)
 		return
 	}
-	j.fed.tat = tat
-	state := State{Exists: true, Value: uint64(tat)}
+	j.fed.Admit(c)
+	state := State{Exists: true, Value: uint64(j.fed.tat)}
 	if j.state.Credit != "" {
 		state.Credit, state.Last = j.state.Credit, max(j.state.Last, state.Value)
 	}
@@ -439,48 +428,53 @@ func (j *Claims) gcraV2(c *Call, o *Outcome) {
 	j.expiry(o, stays, gcraTTLS(last, c.NowNs, c.ByServer), 0)
 }
 
-func (j *Claims) window(c *Call, o *Outcome) {
-	if !j.fed.Takes(c) {
-		j.refused(o, "BADARG window_v1: now_ns")
-		return
+// answer holds a reply of a script that is exact against the exact verdict.
+func (j *Claims) answer(c *Call, o *Outcome, want Verdict) {
+	j.early(o, want.Status, want.RetryAfterNs, "exact limiter")
+	if !j.verdict(o, want) {
+		j.late(o, o.RetryAfterNs-max(want.RetryAfterNs, 0))
 	}
-	if !j.script.Reads(j.state, c) {
-		j.refused(o, "BADSTATE window_v1: the key holds counts of another period")
+	j.promise(c, o)
+}
+
+func (j *Claims) window(c *Call, o *Outcome) {
+	if !j.taken(c, o) {
 		return
 	}
 	w := c.Window()
 	at, leftNs, gapNs := w.At(j.fed.held(c), c.NowNs)
-	want, counts := w.call(at, leftNs, gapNs, c.Cost)
-	j.verdict(o, want)
-	if want.Status == 1 && c.Cost > 0 {
-		stays := c.ByServer && j.state.Exists && counts.Index == j.state.counts().Index
-		j.fed.count(c, at, leftNs, gapNs)
-		if state := newCounts(counts, c.PeriodNs); o.State != state {
-			j.fail(&j.WrongStates, "state %+v, want %+v", o.State, state)
-		}
-		endNs, orS := j.fed.endNs-c.NowNs, int64(0)
-		if endNs >= FarNs { // a sum and a quotient that round
-			orS = 1
-		}
-		j.expiry(o, stays, windowTTLS(endNs, c.NowNs, c.ByServer), orS)
-	} else {
+	want, _ := w.call(at, leftNs, gapNs, c.Cost)
+	j.answer(c, o, want)
+	if o.Status != 1 || c.Cost == 0 {
 		j.untouched(o)
+		return
 	}
-	if want.Status == 0 {
-		j.promise(w, c, want.RetryAfterNs)
+	j.fed.count(c, at, leftNs, gapNs)
+	state := newCounts(j.fed.counts, c.PeriodNs)
+	if o.State != state {
+		j.fail(&j.WrongStates, "state %+v, want %+v", o.State, state)
 	}
+	endNs, orS := j.fed.endNs-c.NowNs, int64(0)
+	if endNs >= FarNs { // a sum and a quotient that round
+		orS = 1
+	}
+	stays := c.ByServer && j.state.Exists && j.fed.counts.Index == j.state.counts().Index
+	j.expiry(o, stays, windowTTLS(endNs, c.NowNs, c.ByServer), orS)
 }
 
-// promise checks the wait that a refusal names: the call fits after it, and not a
-// nanosecond earlier.
-func (j *Claims) promise(w Window, c *Call, retryAfterNs int64) {
-	if retryAfterNs > math.MaxInt64-c.NowNs {
-		return // past every clock
+// promise checks the wait that a refusal names by asking the exact limiter again: the call
+// fits after it, and not a nanosecond earlier, but where waits are FarNs or more.
+func (j *Claims) promise(c *Call, o *Outcome) {
+	if o.Status != 0 || o.RetryAfterNs < 1 || o.RetryAfterNs > math.MaxInt64-c.NowNs {
+		return // past every clock, or no wait at all
 	}
-	for _, before := range []int64{0, 1} {
-		counts, left, _ := w.At(j.fed.held(c), c.NowNs+retryAfterNs-before)
-		if fits := w.Fits(counts, left, c.Cost); fits != (before == 0) {
-			j.fail(&j.WrongReplies, "retry_after %d: fits %v %d ns before it", retryAfterNs, fits, before)
-		}
+	later := *c
+	later.NowNs += o.RetryAfterNs
+	if v := j.fed.Ask(&later); v.Status != 1 {
+		j.fail(&j.WrongReplies, "retry_after %d: the call does not fit then, but %d later", o.RetryAfterNs, v.RetryAfterNs)
+	}
+	later.NowNs--
+	if max(o.RetryAfterNs, o.ResetAfterNs) < FarNs && j.fed.Ask(&later).Status == 1 {
+		j.fail(&j.WrongReplies, "retry_after %d: the call fits a nanosecond earlier", o.RetryAfterNs)
 	}
 }

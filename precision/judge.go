@@ -19,11 +19,15 @@ type Tally struct {
 	BrokenAt int
 }
 
-// Sound tells whether every claim held.
-func (t *Tally) Sound() bool { return t.Broken == "" }
+// Sound tells whether every claim held: nothing is described as broken, and nothing is
+// counted as wrong.
+func (t *Tally) Sound() bool {
+	return t.Broken == "" &&
+		t.Early == 0 && t.WrongReplies == 0 && t.WrongStates == 0 && t.WrongTTLs == 0 && t.Differences == 0
+}
 
-// add takes over the counts of another tally.
-func (t *Tally) add(u *Tally) {
+// Add takes over the counts of another tally.
+func (t *Tally) Add(u *Tally) {
 	t.Decisions += u.Decisions
 	t.Admitted += u.Admitted
 	t.Early += u.Early

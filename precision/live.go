@@ -42,7 +42,11 @@ type liveKey struct {
 func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers bool) (Tally, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var keys []*liveKey
+	var sum Tally
 	renew := func(k *liveKey) {
+		if k.claims != nil {
+			sum.Add(&k.claims.Tally)
+		}
 		k.name = fmt.Sprintf("%slive:%s:%v:%d", r.prefix, script, callers, rng.Uint64())
 		k.claims, k.endMs = NewClaims(script), 0
 	}
@@ -50,7 +54,6 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 		keys = append(keys, &liveKey{limit: limit})
 		renew(keys[len(keys)-1])
 	}
-	var sum Tally
 	latestNs, latest := int64(0), time.Time{} // the server's clock at the last call, and when that was
 	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(time.Duration(rng.Int64N(10e6))) {
 		for _, k := range keys {
@@ -72,7 +75,6 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 			if script == GCRAV2 && c.ByServer && time.Since(latest) < time.Second/2 && rng.IntN(20) == 0 {
 				c.Given = liveCredit(rng, k.claims.state, latestNs)
 			}
-			before := k.claims.Tally
 			sure, toNs, err := r.live(script, k, c, callers)
 			if err != nil {
 				return sum, err
@@ -80,17 +82,11 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 			latestNs, latest = toNs, time.Now()
 			if !sure {
 				renew(k)
-				continue
 			}
-			after := k.claims.Tally
-			after.Decisions -= before.Decisions
-			after.Admitted -= before.Admitted
-			after.Early -= before.Early
-			after.WrongReplies -= before.WrongReplies
-			after.WrongStates -= before.WrongStates
-			after.WrongTTLs -= before.WrongTTLs
-			sum.add(&after)
 		}
+	}
+	for _, k := range keys {
+		sum.Add(&k.claims.Tally)
 	}
 	return sum, nil
 }
@@ -158,37 +154,43 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 			return false, 0, err
 		}
 	}
-	spanMs := to.UnixMilli() - from.UnixMilli()
+	return k.judge(&c, &o, from.UnixNano(), to.UnixNano(), endMs, callers), to.UnixNano(), nil
+}
 
-	c.ServerNs = to.UnixNano()
-	if at, ok := liveClock(script, &c, &o, from.UnixNano()); ok {
+// judge judges an outcome of a call that was made between two readings of the server's clock,
+// and after which the key was to expire at endMs. It is not sure when the key was to expire
+// within that span.
+func (k *liveKey) judge(c *Call, o *Outcome, fromNs, toNs, endMs int64, callers bool) (sure bool) {
+	spanMs := toNs/1e6 - fromNs/1e6
+	j := k.claims
+	c.ServerNs = toNs
+	if at, ok := liveClock(j.script, c, o, fromNs); ok {
 		c.ServerNs = at
 	}
 	if c.ByServer {
 		c.NowNs = c.ServerNs
 	}
-	j := k.claims
 	if j.expires && max(j.expiresMs-c.ServerNs/1e6, c.ServerNs/1e6-j.expiresMs) <= spanMs+k.setMs+1 {
-		return false, to.UnixNano(), nil
+		return false
 	}
-	if c.ServerNs < from.UnixNano() || c.ServerNs > to.UnixNano() {
-		j.call = &c
+	if c.ServerNs < fromNs || c.ServerNs > toNs {
+		j.call = c
 		j.fail(&j.WrongReplies, "reply %+v and state %+v are of the instant %d, the server's clock was %d .. %d",
-			o.Verdict, o.State, c.ServerNs, from.UnixNano(), to.UnixNano())
+			o.Verdict, o.State, c.ServerNs, fromNs, toNs)
 	}
 	if o.State.Exists {
 		// a caller's write sets the expiry always, one by the server's clock where it moves
 		wrote := o.Status == 1 && c.Cost > 0
-		if give != nil || wrote && (!c.ByServer || max(endMs-k.endMs, k.endMs-endMs) > spanMs+k.setMs) {
+		if c.Given != "" || wrote && (!c.ByServer || max(endMs-k.endMs, k.endMs-endMs) > spanMs+k.setMs) {
 			k.setMs = spanMs
 		}
 		k.endMs = endMs
 		o.TTLMs = endMs - c.ServerNs/1e6 - spanMs - k.setMs
 		o.TTLSlackMs = 2 * (spanMs + k.setMs)
-		j.lives(&c, &o, endMs, spanMs+k.setMs, callers)
+		j.lives(c, o, endMs, spanMs+k.setMs, callers)
 	}
-	j.Call(&c, &o)
-	return true, to.UnixNano(), nil
+	j.Call(c, o)
+	return true
 }
 
 // lives checks the expiry as the contract says it, beside the account that Claims keeps: 1

@@ -16,12 +16,12 @@ func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
 	hash := uint64(0)
 	for _, s := range Scripts {
 		began := time.Now()
-		row := Row{Script: s.Script, Driver: NewNative().Name(), BoundNs: s.BoundNs}
-		streams := int64(0)
+		load := Load{Decisions: decisions / len(Scripts)}
 		if s.Script == GCRAV1 {
-			streams = int64(len(saturatedResidues))
+			load.Streams = len(saturatedResidues)
 		}
-		traces := streams + int64(decisions/len(Scripts)+traceCalls-1)/traceCalls
+		row := Row{Script: s.Script, Driver: NewNative().Name(), BoundNs: s.BoundNs, Asked: int64(load.decisions())}
+		streams, traces := int64(load.Streams), int64(load.traces())
 		var next atomic.Int64
 		var mu sync.Mutex
 		var workers sync.WaitGroup
@@ -37,7 +37,7 @@ func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
 					tally := Judge(t, t.Native)
 					h := t.hash()
 					mu.Lock()
-					row.Tally.add(&tally)
+					row.Tally.Add(&tally)
 					hash += h // in any order
 					mu.Unlock()
 					made(len(t.Calls))

@@ -13,10 +13,7 @@ func Lateness(script Script, seed uint64, traces int) (counts [grid]int64, outsi
 		fed := NewFed(script, script.Grid())
 		for i := range t.Calls {
 			c, o := &t.Calls[i], &t.Native[i]
-			if c.Given != "" {
-				state, _ := c.given()
-				fed.Hold(state)
-			}
+			fed.Meet(c)
 			switch {
 			case o.Status == 1:
 				fed.Admit(c)

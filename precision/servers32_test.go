@@ -106,7 +106,7 @@ func testCallersClocks32(t *testing.T, real *Real, script Script) {
 			before = o.State
 		}
 		tally := Judge(NewTraceOf(script, answered), answers)
-		judged.add(&tally)
+		judged.Add(&tally)
 	}
 	if !judged.Sound() || unread > 0 {
 		t.Errorf("%d early; wrong: %d replies, %d states, %d ttls; %d keys with a state of another form\n%s\n%s",

@@ -1,7 +1,6 @@
 package precision
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,14 +41,11 @@ func Shrink(d Driver, t *Trace) (*Trace, string) {
 // playOnce judges the calls on a fresh key. at is the first call that falls short, -1
 // when none does or the driver cannot go on.
 func playOnce(d Driver, script Script, calls []Call) (broken string, at int) {
-	const key = "shrink"
-	t := NewTraceOf(script, calls)
-	outcomes := make([]Outcome, len(calls))
-	err := d.Play(script, key, calls, outcomes)
-	if err = errors.Join(err, d.Forget(key)); err != nil {
+	outcomes, err := Play(d, script, "shrink", calls)
+	if err != nil {
 		return "", -1
 	}
-	tally := Judge(t, outcomes)
+	tally := Judge(NewTraceOf(script, calls), outcomes)
 	if tally.Sound() {
 		return "", -1
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -42,10 +43,7 @@ type Load struct {
 func (o Options) Total(d Driver) int {
 	total := 0
 	for _, s := range Scripts {
-		load := o.load(d, s.Script)
-		for i := range load.traces() {
-			total += traceLength(i, load.Streams)
-		}
+		total += o.load(d, s.Script).decisions()
 	}
 	return total
 }
@@ -65,11 +63,9 @@ func (l Load) traces() int {
 	return l.Streams + (l.Decisions+traceCalls-1)/traceCalls
 }
 
-func traceLength(index, streams int) int {
-	if index < streams {
-		return saturatedAdmissions + saturatedAdmissions/16
-	}
-	return traceCalls
+// decisions is how many decisions that makes.
+func (l Load) decisions() int {
+	return l.Streams*(saturatedAdmissions+saturatedAdmissions/16) + (l.traces()-l.Streams)*traceCalls
 }
 
 // liver is a driver of a server that has a clock of its own.
@@ -95,12 +91,78 @@ type Row struct {
 	Script  Script
 	Driver  string
 	BoundNs int64
+	// Asked is how many decisions on traces were asked for.
+	Asked int64
 	Tally
 	// Smallest is the smallest trace that shows what is broken, nil when nothing is.
 	Smallest *Trace
 	// Playing is the time that the driver took for the decisions, reading back what
 	// each left in the key included.
 	Playing time.Duration
+}
+
+// Faults says why the row proves nothing: what broke, and what was asked for and not done.
+func (r *Row) Faults() []string {
+	var faults []string
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	add(r.Broken != "", "%s", r.Broken)
+	add(r.Broken == "" && !r.Sound(), "columns are not 0, and no call is named")
+	add(r.LatestNs > r.BoundNs, "%d ns late, the bound is %d", r.LatestNs, r.BoundNs)
+	add(r.Asked <= 0, "no decision was asked for")
+	add(r.Decisions < r.Asked, "%d decisions of %d that were asked for", r.Decisions, r.Asked)
+	add(r.Admitted <= 0, "nothing was admitted")
+	add(r.Playing <= 0, "it took no time")
+	return faults
+}
+
+// Check returns an error that names every row which proves nothing, and every script that
+// a driver has no row of.
+func Check(rows []Row) error {
+	var errs []error
+	drivers := map[string]bool{}
+	for i := range rows {
+		drivers[rows[i].Driver] = true
+		for _, fault := range rows[i].Faults() {
+			errs = append(errs, fmt.Errorf("%s on %s: %s", rows[i].Script, rows[i].Driver, fault))
+		}
+	}
+	for _, s := range Scripts {
+		has := func(r Row) bool { return r.Script == s.Script }
+		if !slices.ContainsFunc(rows, has) {
+			errs = append(errs, fmt.Errorf("%s was not played", s.Script))
+		}
+		for driver := range drivers {
+			if !slices.ContainsFunc(rows, func(r Row) bool { return has(r) && r.Driver == driver }) {
+				errs = append(errs, fmt.Errorf("%s was not played on %s", s.Script, driver))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// noAnswer stands in an outcome until the driver fills it.
+const noAnswer = "the driver gave no answer"
+
+// Play makes the calls on a key of a driver, which is deleted after, and returns an outcome
+// for each.
+func Play(d Driver, script Script, key string, calls []Call) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(calls))
+	for i := range outcomes {
+		outcomes[i].Err = noAnswer
+	}
+	if err := errors.Join(d.Play(script, key, calls, outcomes), d.Forget(key)); err != nil {
+		return nil, err
+	}
+	for i := range outcomes {
+		if outcomes[i].Err == noAnswer {
+			return nil, fmt.Errorf("call %d of %d, %+v: %s", i, len(calls), calls[i], noAnswer)
+		}
+	}
+	return outcomes, nil
 }
 
 // Run plays every script on every driver, the drivers side by side, and returns a row
@@ -126,16 +188,14 @@ func Run(o Options, drivers []Driver) ([]Row, error) {
 }
 
 func (o Options) run(script Script, driver Driver) (Row, error) {
-	row := Row{Script: script, Driver: driver.Name()}
 	load := o.load(driver, script)
+	row := Row{Script: script, Driver: driver.Name(), Asked: int64(load.decisions())}
 	for index := range load.traces() {
 		t := o.trace(driver, script, index, load.Streams)
-		outcomes := make([]Outcome, len(t.Calls))
-		key := fmt.Sprintf("%s:%d", script, index)
 		began := time.Now()
-		err := driver.Play(script, key, t.Calls, outcomes)
+		outcomes, err := Play(driver, script, fmt.Sprintf("%s:%d", script, index), t.Calls)
 		row.Playing += time.Since(began)
-		if err = errors.Join(err, driver.Forget(key)); err != nil {
+		if err != nil {
 			return row, fmt.Errorf("trace %d: %w", index, err)
 		}
 		tally := Judge(t, outcomes)
@@ -146,25 +206,28 @@ func (o Options) run(script Script, driver Driver) (Row, error) {
 			}
 			tally.Broken = fmt.Sprintf("trace %d, %s", index, tally.Broken)
 		}
-		row.Tally.add(&tally)
+		row.Tally.Add(&tally)
 		o.Made(len(t.Calls))
 	}
-	if live, ok := driver.(liver); ok {
+	if live, ok := driver.(liver); ok && o.Live > 0 {
 		for _, callers := range []bool{false, true} {
 			tally, err := live.Live(script, o.Seed, o.Live, callers)
 			if err != nil {
 				return row, fmt.Errorf("by the server's clock: %w", err)
 			}
+			if tally.Decisions == 0 {
+				return row, fmt.Errorf("by the server's clock, callers %v: no decision in %v", callers, o.Live)
+			}
 			if tally.Broken != "" {
 				tally.Broken = fmt.Sprintf("by the server's clock, callers %v, %s", callers, tally.Broken)
 			}
-			row.Tally.add(&tally)
+			row.Tally.Add(&tally)
 		}
 	}
 	return row, nil
 }
 
-// WriteTable writes the rows as a table, and under it what broke.
+// WriteTable writes the rows as a table, and under it what broke or was not done.
 func WriteTable(out io.Writer, rows []Row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "script\tdriver\tdecisions\tadmitted\tearly\tlatest ns\tbound ns\treply\tstate\tttl\t≠ native\tper second\t")
@@ -178,8 +241,8 @@ func WriteTable(out io.Writer, rows []Row) error {
 		return err
 	}
 	for _, r := range rows {
-		if !r.Sound() {
-			fmt.Fprintf(out, "\nBROKEN: %s on %s: %s\n", r.Script, r.Driver, r.Broken)
+		for _, fault := range r.Faults() {
+			fmt.Fprintf(out, "\nBROKEN: %s on %s: %s\n", r.Script, r.Driver, fault)
 		}
 		if r.Smallest != nil {
 			fmt.Fprintf(out, "the smallest trace that shows it: make replay TRACE='%s'\n", r.Smallest)

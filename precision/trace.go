@@ -53,44 +53,35 @@ func (t *Trace) playNative() {
 	}
 }
 
-// pace is what a trace goes by to choose its next call: the oracle, with its TAT rounded
-// up to the script's grid. What is under test has no say in what it is asked.
-type pace struct {
-	Fed
-	lastNs int64 // of what was given
-}
+// A trace chooses its next call by the oracle, with its TAT rounded up to the script's grid:
+// what is under test has no say in what it is asked.
+func newPace(script Script) *Fed { return NewFed(script, script.Grid()) }
 
-func newPace(script Script) *pace { return &pace{Fed: *NewFed(script, script.Grid())} }
-
-// call admits a call if it can be, and tells whether it does and which wait it names
+// pass admits a call if it can be, and tells whether it does and which wait it names
 // else; of one that the script does not take both are 0.
-func (p *pace) call(c *Call) (status, retryNs int64) {
-	if c.Given != "" {
-		state, _ := c.given()
-		p.Hold(state)
-		p.lastNs = int64(state.Last)
-	}
-	if !p.Takes(c) || p.Foreign(c) {
+func (f *Fed) pass(c *Call) (status, retryNs int64) {
+	f.Meet(c)
+	if !f.Takes(c) || f.Foreign(c) {
 		return 0, 0
 	}
-	if p.script.IsWindow() {
+	if f.script.IsWindow() {
 		w := c.Window()
-		s, leftNs, gapNs := w.At(p.held(c), c.NowNs)
+		s, leftNs, gapNs := w.At(f.held(c), c.NowNs)
 		if status, retryNs = w.decide(s, leftNs, gapNs, c.Cost); status == 1 {
-			p.count(c, s, leftNs, gapNs)
+			f.count(c, s, leftNs, gapNs)
 		}
 		return status, retryNs
 	}
 	var tat int64
-	status, retryNs, tat = p.GCRA(c).decide(p.tat, c.Cost, c.NowNs)
-	p.tat = upTo(p.grid, tat)
+	status, retryNs, tat = f.GCRA(c).decide(f.tat, c.Cost, c.NowNs)
+	f.tat = upTo(f.grid, tat)
 	return status, retryNs
 }
 
 // add appends a call.
-func (t *Trace) add(p *pace, c *Call) (status, retryNs int64) {
+func (t *Trace) add(f *Fed, c *Call) (status, retryNs int64) {
 	t.Calls = append(t.Calls, *c)
-	return p.call(c)
+	return f.pass(c)
 }
 
 // saturatedResidues are the values of interval mod 256 that a saturated stream is made
@@ -329,19 +320,19 @@ func (t *Trace) gcra(rng *rand.Rand, index int) {
 
 // credited is a state that giving back may leave, at a call: spending left its last TAT in
 // the past or just now, and its TAT is that, or one before it.
-func (p *pace) credited(rng *rand.Rand, c *Call) string {
-	lastNs := max(p.tat, p.lastNs, c.NowNs, 1)
+func (f *Fed) credited(rng *rand.Rand, c *Call) string {
+	lastNs := max(f.tat, f.lastNs, c.NowNs, 1)
 	moreNs := []int64{0, rng.Int64N(1000), rng.Int64N(1e9), rng.Int64N(100e9)}[rng.IntN(4)]
 	if moreNs <= math.MaxInt64-lastNs {
 		lastNs += moreNs
 	}
-	backNs := []int64{0, rng.Int64N(1e9), rng.Int64N(p.GCRA(c).Tau() + 1), rng.Int64N(lastNs)}[rng.IntN(4)]
+	backNs := []int64{0, rng.Int64N(1e9), rng.Int64N(f.GCRA(c).Tau() + 1), rng.Int64N(lastNs)}[rng.IntN(4)]
 	credit := make([]byte, 1+rng.IntN(24))
 	for i := range credit {
 		credit[i] = byte('0' + rng.IntN(10))
 	}
 	credit[0] = byte('1' + rng.IntN(9))
-	return State{Exists: true, Value: uint64(max(lastNs-backNs, 0)), Credit: string(credit), Last: uint64(lastNs)}.Text(p.script)
+	return State{Exists: true, Value: uint64(max(lastNs-backNs, 0)), Credit: string(credit), Last: uint64(lastNs)}.Text(f.script)
 }
 
 // servedNs limits what is served to limits that some seconds or minutes settle.
@@ -350,7 +341,7 @@ const servedNs = 30e9
 // served makes a trace by the server's clock, which moves from call to call in whole us.
 // Keys live through seconds and die, and calls come where that is decided: at the ends of
 // seconds, around the last millisecond of a key, when a wait is over.
-func (t *Trace) served(rng *rand.Rand, p *pace, c Call, style int) {
+func (t *Trace) served(rng *rand.Rand, f *Fed, c Call, style int) {
 	const us, ms, second = 1000, int64(1e6), int64(1e9)
 	const last = 1<<61 - 3600*second // every script takes it with these limits
 	limit := func() {
@@ -390,7 +381,7 @@ func (t *Trace) served(rng *rand.Rand, p *pace, c Call, style int) {
 		case 4: // the end of a second
 			step = second - server%second + (rng.Int64N(3)-1)*us
 		case 5: // when the key is gone, or was about to be
-			step = max(p.restedNs(), p.lastNs)/second*second + rng.Int64N(4)*second - server + (rng.Int64N(3)-1)*ms
+			step = max(f.restedNs(), f.lastNs)/second*second + rng.Int64N(4)*second - server + (rng.Int64N(3)-1)*ms
 		case 6, 7:
 			if status == 0 {
 				step = retryNs + rng.Int64N(2*us) - us
@@ -406,9 +397,9 @@ func (t *Trace) served(rng *rand.Rand, p *pace, c Call, style int) {
 		}
 		c.Given = ""
 		if style == servedCredited && rng.IntN(20) == 0 {
-			c.Given = p.credited(rng, &c)
+			c.Given = f.credited(rng, &c)
 		}
-		status, retryNs = t.add(p, &c)
+		status, retryNs = t.add(f, &c)
 	}
 }
 

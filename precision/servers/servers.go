@@ -206,12 +206,22 @@ func ForTest(tb TB, args ...string) *Server {
 	case err == nil:
 		tb.Cleanup(server.Stop)
 		return server
-	case errors.Is(err, ErrNoServer) && !Required():
-		tb.Skipf("skipped: %v", err)
+	case errors.Is(err, ErrNoServer):
+		Lacks(tb, err)
 	default:
 		tb.Fatalf("a real server: %v", err)
 	}
 	return nil
+}
+
+// Lacks ends a test for which something is not to be had: it is skipped by name, or fails
+// when REQUIRE_SERVERS is 1.
+func Lacks(tb TB, why error) {
+	tb.Helper()
+	if Required() {
+		tb.Fatalf("REQUIRE_SERVERS=1: %v", why)
+	}
+	tb.Skipf("skipped: %v", why)
 }
 
 // Required tells whether REQUIRE_SERVERS=1 asks that a missing server be a failure.

@@ -671,11 +671,7 @@ func TestServer(t *testing.T) {
 
 // Each image of the matrix.
 func TestImages(t *testing.T) {
-	images := containers.Images()
-	if len(images) == 0 {
-		t.Skip("skipped: IMAGES=none")
-	}
-	for _, image := range images {
+	for _, image := range containers.ImagesForTest(t) {
 		t.Run(image, func(t *testing.T) {
 			playServer(t, containers.ForTest(t, image))
 		})

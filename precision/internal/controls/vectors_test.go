@@ -36,6 +36,14 @@ var flagOf = map[string]string{
 	"the last TAT stays":                                "Credit",
 	"a key with credit expires by its TAT":              "Credit",
 	"a key with credit keeps its expiry by its TAT":     "Credit",
+	"interval rounded down to the grid":                 "FlooredInterval",
+	"a rested key's clock rounded down to the grid":     "GridEdge",
+	"burst off by one, in one double":                   "BurstOffByOne",
+	"wait counted from the grid point before the clock": "GridEdge",
+	"ttl of one double floored to seconds":              "ShortTTL",
+	"expiry of one double kept at every write":          "KeptExpiry",
+	"a window's expiry without its margin":              "ShortTTL",
+	"a window's counts live for its own window":         "ShortTTL",
 }
 
 // Every control fails a vector whose flag names its fault.

@@ -50,14 +50,14 @@ func TestReport(t *testing.T) {
 	row := precision.Row{Script: precision.GCRAV1, Driver: "native", BoundNs: 255, Playing: 1}
 	row.Decisions, row.Broken = 12345, "call 7 fell short"
 	dir := filepath.Join(t.TempDir(), "report")
-	if err := WriteReport(dir, 678, 9, []precision.Row{row}, plots); err != nil {
+	if err := WriteReport(dir, 678, 9, []precision.Row{row}, []string{"the images: IMAGES=none"}, plots); err != nil {
 		t.Fatal(err)
 	}
 	md, err := os.ReadFile(filepath.Join(dir, "report.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"make precision CASES=678 SEED=9", "12345", "BROKEN: gcra_v1 on native: call 7 fell short", "\nwindow_v1 "}
+	want := []string{"make precision CASES=678 SEED=9", "12345", "BROKEN: gcra_v1 on native: call 7 fell short", "\n- the images: IMAGES=none\n", "\nwindow_v1 "}
 	for _, p := range plots {
 		want = append(want, "]("+p.File+")", p.Caption, p.Table)
 		svg, err := os.ReadFile(filepath.Join(dir, p.File))

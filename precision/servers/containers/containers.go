@@ -37,17 +37,31 @@ func setDefault(name, value string) {
 	}
 }
 
+// ErrNone means that the environment leaves the images out.
+var ErrNone = errors.New("IMAGES=none")
+
 // Images returns the images of the matrix: those that IMAGES lists, apart by commas
-// or spaces, or the default ones when it is unset or empty. "none" is no image.
-func Images() []string {
+// or spaces, or the default ones when it is unset or empty. With "none" it answers ErrNone.
+func Images() ([]string, error) {
 	list := strings.FieldsFunc(os.Getenv("IMAGES"), func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case len(list) == 0:
-		return []string{"redis:6.0", "redis:7.0", "redis:8.0", "valkey/valkey:8.1", "valkey/valkey:9.1"}
+		return []string{"redis:6.0", "redis:7.0", "redis:8.0", "valkey/valkey:8.1", "valkey/valkey:9.1"}, nil
 	case len(list) == 1 && list[0] == "none":
-		return nil
+		return nil, ErrNone
 	}
-	return list
+	return list, nil
+}
+
+// ImagesForTest are the images for a test of each. Where the environment leaves them out
+// the test is skipped by name, or fails when REQUIRE_SERVERS is 1.
+func ImagesForTest(tb servers.TB) []string {
+	tb.Helper()
+	images, err := Images()
+	if err != nil {
+		servers.Lacks(tb, err)
+	}
+	return images
 }
 
 // Start runs a container of an image that serves on port 6379, with nothing
@@ -88,8 +102,8 @@ func ForTest(tb servers.TB, image string) *servers.Server {
 	case err == nil:
 		tb.Cleanup(server.Stop)
 		return server
-	case errors.Is(err, ErrNoDocker) && !servers.Required():
-		tb.Skipf("skipped: %v", err)
+	case errors.Is(err, ErrNoDocker):
+		servers.Lacks(tb, err)
 	default:
 		tb.Fatalf("a real server: %v", err)
 	}
