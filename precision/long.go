@@ -20,7 +20,7 @@ func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
 		if s.Script == GCRAV1 {
 			load.Streams = len(saturatedResidues)
 		}
-		row := Row{Script: s.Script, Driver: NewNative().Name(), BoundNs: s.BoundNs, Asked: int64(load.decisions())}
+		row := Row{Script: s.Script, Driver: NewNative().Name(), BoundNs: s.BoundNs}
 		streams, traces := int64(load.Streams), int64(load.traces())
 		var next atomic.Int64
 		var mu sync.Mutex
@@ -38,6 +38,7 @@ func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
 					h := t.hash()
 					mu.Lock()
 					row.Tally.Add(&tally)
+					row.Asked += int64(len(t.Calls))
 					hash += h // in any order
 					mu.Unlock()
 					made(len(t.Calls))
@@ -45,6 +46,7 @@ func Long(seed uint64, decisions int, made func(n int)) ([]Row, uint64) {
 			})
 		}
 		workers.Wait()
+		row.Asked = max(row.Asked, int64(load.decisions()))
 		row.Playing = time.Since(began)
 		rows = append(rows, row)
 	}

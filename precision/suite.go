@@ -39,7 +39,7 @@ type Load struct {
 	Streams int
 }
 
-// Total is how many decisions Run makes on a driver.
+// Total is how many decisions Run makes on a driver, at least.
 func (o Options) Total(d Driver) int {
 	total := 0
 	for _, s := range Scripts {
@@ -63,7 +63,7 @@ func (l Load) traces() int {
 	return l.Streams + (l.Decisions+traceCalls-1)/traceCalls
 }
 
-// decisions is how many decisions that makes.
+// decisions is how many decisions that makes at least: some traces have a few more.
 func (l Load) decisions() int {
 	return l.Streams*(saturatedAdmissions+saturatedAdmissions/16) + (l.traces()-l.Streams)*traceCalls
 }
@@ -189,7 +189,7 @@ func Run(o Options, drivers []Driver) ([]Row, error) {
 
 func (o Options) run(script Script, driver Driver) (Row, error) {
 	load := o.load(driver, script)
-	row := Row{Script: script, Driver: driver.Name(), Asked: int64(load.decisions())}
+	row := Row{Script: script, Driver: driver.Name()}
 	for index := range load.traces() {
 		t := o.trace(driver, script, index, load.Streams)
 		began := time.Now()
@@ -207,8 +207,10 @@ func (o Options) run(script Script, driver Driver) (Row, error) {
 			tally.Broken = fmt.Sprintf("trace %d, %s", index, tally.Broken)
 		}
 		row.Tally.Add(&tally)
+		row.Asked += int64(len(t.Calls))
 		o.Made(len(t.Calls))
 	}
+	row.Asked = max(row.Asked, int64(load.decisions()))
 	if live, ok := driver.(liver); ok && o.Live > 0 {
 		for _, callers := range []bool{false, true} {
 			tally, err := live.Live(script, o.Seed, o.Live, callers)
