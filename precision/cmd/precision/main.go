@@ -29,7 +29,7 @@ import (
 )
 
 func main() {
-	os.Exit(suite{os.Stdout, os.Stderr, open, controls.Run}.command(os.Args[1:]))
+	os.Exit(suite{os.Stdout, os.Stderr, open, controls.Run, precision.Long, plots.Draw}.command(os.Args[1:]))
 }
 
 // suite is what the command runs and where it writes.
@@ -37,6 +37,8 @@ type suite struct {
 	out, err io.Writer
 	open     func() (*opened, error)
 	controls func() ([]controls.Result, error)
+	long     func(seed uint64, decisions int, made func(n int)) ([]precision.Row, uint64)
+	draw     func(seed uint64) ([]plots.Plot, error)
 }
 
 // opened are the drivers, and by name what this machine or IMAGES=none leaves out.
@@ -72,7 +74,7 @@ func (s suite) command(args []string) int {
 	case *controlsOnly:
 		err = s.playControls()
 	case *long > 0:
-		err = s.long(*long, *seed)
+		err = s.native(*long, *seed)
 	default:
 		err = s.all(*cases, *seed, *folder)
 	}
@@ -88,6 +90,7 @@ func (s suite) command(args []string) int {
 // longer, so much that the whole run with five containers takes about a minute on two
 // cores.
 func load(cases int) func(precision.Driver, precision.Script) precision.Load {
+	share := func(part int) int { return max(cases/part, 1) }
 	return func(d precision.Driver, script precision.Script) precision.Load {
 		v1 := script == precision.GCRAV1
 		switch d.(type) {
@@ -95,17 +98,17 @@ func load(cases int) func(precision.Driver, precision.Script) precision.Load {
 			if v1 {
 				return precision.Load{Decisions: cases, Streams: 6}
 			}
-			return precision.Load{Decisions: cases / 4, Streams: 1}
+			return precision.Load{Decisions: share(4), Streams: 1}
 		case precision.Restored: // a container
 			if v1 {
-				return precision.Load{Decisions: cases / 400, Streams: 1}
+				return precision.Load{Decisions: share(400), Streams: 1}
 			}
-			return precision.Load{Decisions: cases / 400}
+			return precision.Load{Decisions: share(400)}
 		}
 		if v1 {
-			return precision.Load{Decisions: cases / 100, Streams: 2}
+			return precision.Load{Decisions: share(100), Streams: 2}
 		}
-		return precision.Load{Decisions: cases / 400}
+		return precision.Load{Decisions: share(400)}
 	}
 }
 
@@ -131,7 +134,7 @@ func (s suite) all(cases int, seed uint64, folder string) error {
 	}
 	claims := s.report(rows)
 	if folder != "" {
-		drawn, err := plots.Draw(seed)
+		drawn, err := s.draw(seed)
 		if err == nil {
 			err = plots.WriteReport(folder, cases, seed, rows, on.leftOut, drawn)
 		}
@@ -204,9 +207,10 @@ func (s suite) replay(text string) error {
 // pinned is the hash of a run of 10^9 decisions with seed 1.
 const pinned = 0x0a8ba2da262e9401
 
-func (s suite) long(decisions int, seed uint64) error {
+// native holds the native port alone against exact integers, at length.
+func (s suite) native(decisions int, seed uint64) error {
 	bar := s.progress(decisions)
-	rows, hash := precision.Long(seed, decisions, func(n int) { _ = bar.Add(n) })
+	rows, hash := s.long(seed, decisions, func(n int) { _ = bar.Add(n) })
 	_ = bar.Finish()
 	if err := s.report(rows); err != nil {
 		return err
@@ -309,21 +313,26 @@ func open() (*opened, error) {
 		return on, err
 	}
 
+	return on, on.images(ctx, containers.Start)
+}
+
+// images adds a container of each image.
+func (on *opened) images(ctx context.Context, start func(context.Context, string) (*servers.Server, error)) error {
 	images, err := containers.Images()
 	if err != nil {
-		return on, on.lacks("the images", err)
+		return on.lacks("the images", err)
 	}
 	for _, image := range images {
-		server, err := containers.Start(ctx, image)
+		server, err := start(ctx, image)
 		if errors.Is(err, containers.ErrNoDocker) {
-			return on, on.lacks(strings.Join(images, ", "), err)
+			return on.lacks(strings.Join(images, ", "), err)
+		}
+		if err == nil {
+			err = on.real(ctx, server, true)
 		}
 		if err != nil {
-			return on, err
-		}
-		if err := on.real(ctx, server, true); err != nil {
-			return on, err
+			return err
 		}
 	}
-	return on, nil
+	return nil
 }
