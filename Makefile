@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help test precision precision-long replay plots proof controls mutants clients servers-32 load sum bench check
+.PHONY: help test precision precision-long replay plots proof controls mutants clients servers-32 load sum bench check luacheck
 
 # $(call need,tool ...) stops, and names the first of these tools that is not on PATH.
 need = @for tool in $(1); do command -v $$tool >/dev/null || { echo "make $@: $$tool is not on PATH"; exit 1; }; done
@@ -76,9 +76,14 @@ check: ## gofmt, vet, staticcheck, each go.mod, lua.sum, and luacheck where ther
 	go -C precision/bench mod tidy -diff
 	go -C .ci/tools mod tidy -diff
 	go test -count=1 ./lua -run '^TestSum'
+	@$(MAKE) --no-print-directory luacheck
+
+luacheck:
 	@if command -v luacheck >/dev/null; then \
 		echo luacheck lua/*.lua; \
 		luacheck --std lua51 --read-globals redis KEYS ARGV --no-color -- lua/*.lua; \
+	elif test "$$REQUIRE_SERVERS" = 1; then \
+		echo 'REQUIRE_SERVERS=1: luacheck is not on PATH'; exit 1; \
 	else \
 		echo 'skipped: luacheck is not on PATH'; \
 	fi
