@@ -37,7 +37,7 @@ func ends(test func(tb TB)) string {
 	return r.ended
 }
 
-// So is luacheck, by make check.
+// luacheck that is not on PATH is named by make check, and a failure when REQUIRE_SERVERS is 1.
 func TestLacksLuacheck(t *testing.T) {
 	make, err := exec.LookPath("make")
 	if err != nil {

@@ -1,0 +1,294 @@
+package generate
+
+import (
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tatami-rate/tatami/precision"
+)
+
+// asked is a key and the calls on it: what the last of them comes to, wrong answers to it
+// must not be written down.
+type asked struct {
+	name  string
+	key   held
+	calls [][]string
+	want  string // the error, or the status
+}
+
+func askedOf(script precision.Script) []asked {
+	const now, later = "1780000080000000001", "1780000080010000001"
+	if script.IsWindow() {
+		limit := func(cost, now string) []string { return []string{"3", "1000000000", "sliding", cost, now} }
+		return []asked{
+			{"first", none, [][]string{limit("1", now)}, "1"},
+			{"second", none, [][]string{limit("1", now), limit("2", later)}, "1"},
+			{"refused", none, [][]string{limit("3", now), limit("1", later)}, "0"},
+			{"look", none, [][]string{limit("3", now), limit("0", later)}, "1"},
+			{"never", none, [][]string{limit("1", now), limit("4", later)}, "-1"},
+			{"on counts", holdingCounts(1780000080, 0, 1, second).expiring(), [][]string{limit("1", now)}, "1"},
+			{"refused on counts", holdingCounts(1780000080, 0, 3, second), [][]string{limit("1", now)}, "0"},
+			{"bad argument", holdingCounts(1780000080, 0, 3, second).expiring(), [][]string{limit("x", now)}, "BADARG"},
+			{"bad clock", none, [][]string{limit("1", now), limit("1", "4611686018427387904")}, "BADARG"},
+			{"another period's", holdingCounts(1780000080, 0, 3, minute), [][]string{limit("1", now)}, "BADSTATE"},
+			{"a text", holding("hello").expiring(), [][]string{limit("1", now)}, "BADSTATE"},
+			{"a list", list.expiring(), [][]string{limit("1", now)}, "WRONGTYPE"},
+		}
+	}
+	limit := func(cost, now string) []string { return []string{"4", "1024000000", "2", cost, now} } // on gcra_v1's grid
+	cases := []asked{
+		{"first", none, [][]string{limit("1", now)}, "1"},
+		{"second", none, [][]string{limit("1", now), limit("1", later)}, "1"},
+		{"refused", none, [][]string{limit("2", now), limit("1", later)}, "0"},
+		{"look", none, [][]string{limit("2", now), limit("0", later)}, "1"},
+		{"never", none, [][]string{limit("1", now), limit("3", later)}, "-1"},
+		{"on a TAT", tat(epoch).expiring(), [][]string{limit("1", now)}, "1"},
+		{"refused on a TAT", tat(epoch + second), [][]string{limit("1", now)}, "0"},
+		{"bad argument", tat(epoch).expiring(), [][]string{limit("x", now)}, "BADARG"},
+		{"bad clock", none, [][]string{limit("1", now), limit("1", "9223372036854775807")}, "BADARG"},
+		{"a text", holding("hello").expiring(), [][]string{limit("1", now)}, "BADSTATE"},
+		{"a list", list.expiring(), [][]string{limit("1", now)}, "WRONGTYPE"},
+	}
+	if script == precision.GCRAV1 {
+		return append(cases, asked{"credit", holding("1780000080000000000 5 1780000080000000000"), [][]string{limit("1", now)}, "BADSTATE"})
+	}
+	return append(cases, asked{"credit", holding("1780000080000000000 5 1780000080000000000"), [][]string{limit("1", now)}, "1"})
+}
+
+// answerOf plays the case on the native port, and returns the truth before its last call, and
+// the answer to that.
+func answerOf(t *testing.T, script precision.Script, c asked) (*truth, answer) {
+	t.Helper()
+	p := NewNativePort(script)
+	if err := p.Hold(c.key.key); err != nil {
+		t.Fatal(err)
+	}
+	o, err := newTruth(script, c.key.key, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.key.expire != "" {
+		if err := errors.Join(p.Expire(c.key.expire), o.expire(c.key.expire)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := len(c.calls) - 1
+	for _, argv := range c.calls[:last] {
+		a, err := ask(p, "", argv)
+		if err == nil {
+			_, err = o.step(argv, a, true)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := ask(p, "", c.calls[last])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, a
+}
+
+// A right answer becomes a step; one that is changed anywhere is refused.
+func TestStepRefusesEachWrongAnswer(t *testing.T) {
+	add := func(i int, n int64) func(*answer) {
+		return func(a *answer) {
+			if a.refused == "" {
+				a.reply = slices.Clone(a.reply)
+				v, _ := verdict(a.reply)
+				a.reply[i] = decimal([]int64{v.Status, v.Remaining, v.RetryAfterNs, v.ResetAfterNs}[i] + n)
+			}
+		}
+	}
+	changes := map[string]func(a *answer){
+		"status + 1": add(0, 1), "status - 1": add(0, -1), "remaining + 1": add(1, 1), "remaining - 1": add(1, -1),
+		"retry_after + 1": add(2, 1), "retry_after - 1": add(2, -1), "reset_after + 1": add(3, 1), "reset_after - 1": add(3, -1),
+		"three numbers": func(a *answer) { a.reply = a.reply[:max(len(a.reply)-1, 0)] },
+		"five numbers": func(a *answer) {
+			if a.reply != nil {
+				a.reply = append(slices.Clone(a.reply), "0")
+			}
+		},
+		"no number": func(a *answer) {
+			if a.reply != nil {
+				a.reply = append([]string{"x"}, a.reply[1:]...)
+			}
+		},
+		"another error": func(a *answer) { a.refused = "ERR of nothing" },
+		"no error": func(a *answer) {
+			if a.refused != "" {
+				a.refused, a.reply = "", []string{"1", "0", "0", "0"}
+			}
+		},
+		"BADARG": func(a *answer) {
+			if !strings.HasPrefix(a.refused, "BADARG") {
+				a.refused = "BADARG gcra_v2: x"
+			}
+		},
+		"no state": func(a *answer) { a.state = "" },
+		"another text": func(a *answer) {
+			if a.state != "" {
+				last, _ := hex.DecodeString(a.state)
+				last[len(last)-1] ^= 1
+				a.state = hex.EncodeToString(last)
+			}
+		},
+		"a text with more": func(a *answer) { a.state += "30" },
+		"a zero in front": func(a *answer) {
+			if a.state != "" {
+				a.state = "30" + a.state
+			}
+		},
+		"ttl + 1":    func(a *answer) { a.ttlMs++ },
+		"ttl - 1":    func(a *answer) { a.ttlMs-- },
+		"ttl + 1 s":  func(a *answer) { a.ttlMs += 1000 },
+		"no ttl":     func(a *answer) { a.ttlMs = -1 },
+		"no key":     func(a *answer) { a.ttlMs = -2 },
+		"ttl of 1 h": func(a *answer) { a.ttlMs = 3_600_000 },
+	}
+	for _, s := range precision.Scripts {
+		for _, c := range askedOf(s.Script) {
+			argv := c.calls[len(c.calls)-1]
+			o, right := answerOf(t, s.Script, c)
+			step, err := o.step(argv, right, true)
+			if got := step.Error + strings.Join(right.reply[:min(len(right.reply), 1)], ""); err != nil || got != c.want {
+				t.Errorf("%s, %s: %q, want %q: %v", s.Script, c.name, got, c.want, err)
+			}
+			if o.list == false && o.state != right.state {
+				t.Errorf("%s, %s: it holds %s, the key %s", s.Script, c.name, o.state, right.state)
+			}
+			if o.ttlMs() != right.ttlMs {
+				t.Errorf("%s, %s: the ttl is %d, the key's %d", s.Script, c.name, o.ttlMs(), right.ttlMs)
+			}
+			for name, change := range changes {
+				o, a := answerOf(t, s.Script, c)
+				change(&a)
+				if reflect.DeepEqual(a, right) || c.key.key.Kind == "list" && a.state != right.state {
+					continue // of a list nothing is known
+				}
+				if step, err := o.step(argv, a, true); err == nil {
+					t.Errorf("%s, %s, %s: %+v is taken as %+v", s.Script, c.name, name, a, step)
+				}
+			}
+			// By a clock that runs a ttl may be shorter, but never longer.
+			lives := right.ttlMs > 0
+			for _, test := range []struct {
+				ttlMs int64
+				taken bool
+			}{{right.ttlMs, true}, {right.ttlMs - 1, lives}, {right.ttlMs - 1000, lives}, {right.ttlMs - 11_000, lives && step.Error != ""}, {right.ttlMs + 1, false}} {
+				o, a := answerOf(t, s.Script, c)
+				a.ttlMs = test.ttlMs
+				if _, err := o.step(argv, a, false); (err == nil) != test.taken {
+					t.Errorf("%s, %s: ttl %d by a clock that runs, where %d is right: %v", s.Script, c.name, a.ttlMs, right.ttlMs, err)
+				}
+			}
+		}
+	}
+}
+
+// A state is known by its bytes: others that read as the same number are refused.
+func TestStepRefusesAnotherForm(t *testing.T) {
+	c := askedOf(precision.GCRAV2)[0]
+	o, a := answerOf(t, precision.GCRAV2, c)
+	a.state = "30" + a.state
+	if _, err := o.step(c.calls[0], a, true); err == nil || !strings.Contains(err.Error(), "is written as") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What the next call meets is what the last admission left, and its expiry.
+func TestStepFollowsTheKey(t *testing.T) {
+	for _, s := range precision.Scripts {
+		p := NewNativePort(s.Script)
+		o, err := newTruth(s.Script, none.key, epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		third := "2"
+		if s.Script.IsWindow() {
+			third = fixed
+		}
+		for i, nowNs := range []int64{epoch, epoch + 1, epoch + 1, epoch + 2*second, epoch + 2*second + 1} {
+			argv := []string{"1", "1024000000", third, "1", decimal(nowNs)}
+			if i > 2 {
+				p.Set(nowNs)
+				o.set(nowNs)
+			}
+			a, err := ask(p, "", argv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := o.step(argv, a, true); err != nil {
+				t.Fatalf("%s, call %d: %v", s.Script, i, err)
+			}
+			if o.state != a.state || o.ttlMs() != a.ttlMs || !o.exists {
+				t.Errorf("%s, call %d: %s, %d ms; the key has %s, %d ms", s.Script, i, o.state, o.ttlMs(), a.state, a.ttlMs)
+			}
+		}
+		if err := o.expire(noExpiry); err != nil || o.ttlMs() != -1 {
+			t.Errorf("without expiry the ttl is %d: %v", o.ttlMs(), err)
+		}
+		if err := o.expire("1500"); err != nil || o.ttlMs() != 1500 {
+			t.Errorf("a ttl of 1500 is %d: %v", o.ttlMs(), err)
+		}
+		if err := o.expire("x"); err == nil {
+			t.Error("an expiry of x is taken")
+		}
+		if fresh, err := newTruth(s.Script, none.key, epoch); err != nil || fresh.ttlMs() != -2 {
+			t.Errorf("a key that is not there has the ttl %d: %v", fresh.ttlMs(), err)
+		}
+	}
+	for text, want := range map[string]bool{"9223372036854775807": true, "9223372036854775808": false} {
+		if _, err := newTruth(precision.GCRAV2, holding(text).key, epoch); (err == nil) != want {
+			t.Errorf("a TAT of %s: %v", text, err)
+		}
+	}
+}
+
+// Which arguments are read, and as what.
+func TestRead(t *testing.T) {
+	gcra := func(o *truth, argv ...string) (precision.Call, bool) { return o.read(argv) }
+	o, err := newTruth(precision.GCRAV2, none.key, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ok := gcra(o, "300", "60000000000", "60", "2", "1780000080000000001")
+	want := precision.Call{Amount: 300, PeriodNs: 60e9, Burst: 60, Cost: 2, NowNs: epoch + 1, ServerNs: epoch}
+	if !ok || c != want {
+		t.Errorf("%+v, %v; want %+v", c, ok, want)
+	}
+	want.NowNs, want.ByServer = epoch, true
+	for _, argv := range [][]string{{"300", "60000000000", "60", "2"}, {"300", "60000000000", "60", "2", ""}} {
+		if c, ok := gcra(o, argv...); !ok || c != want {
+			t.Errorf("%q: %+v, %v; want %+v", argv, c, ok, want)
+		}
+	}
+	for _, argv := range [][]string{
+		{}, {"300", "60000000000", "60"}, {"300", "60000000000", "60", "2", "1", ""}, {"x", "60000000000", "60", "2"},
+		{"300", "x", "60", "2"}, {"300", "60000000000", "x", "2"}, {"300", "60000000000", "60", "x"}, {"0", "60000000000", "60", "2"},
+		{"300", "60000000000", "60", "2", "x"}, {"300", "60000000000", "60", "2", "+5"}, {"300", "60000000000", "60", "2", "00000000000000000005"},
+		{"300", "60000000000", "60", "2", "9223372036854775808"}, {"300", "60000000000", "60", "2", "9223372036854775807"},
+		{"300.5", "60000000000", "60", "2"},
+	} {
+		if c, ok := gcra(o, argv...); ok {
+			t.Errorf("%q is read as %+v", argv, c)
+		}
+	}
+	if o, err = newTruth(precision.WindowV1, none.key, epoch); err != nil {
+		t.Fatal(err)
+	}
+	for third, sliding := range map[string]bool{"sliding": true, "fixed": false} {
+		if c, ok := o.read([]string{"3", "1000", third, "1", "7"}); !ok || c != (precision.Call{Amount: 3, PeriodNs: 1000, Sliding: sliding, Cost: 1, NowNs: 7, ServerNs: epoch}) {
+			t.Errorf("%s: %+v, %v", third, c, ok)
+		}
+	}
+	for _, third := range []string{"", "Fixed", "60"} {
+		if c, ok := o.read([]string{"3", "1000", third, "1", "7"}); ok {
+			t.Errorf("%q is read as %+v", third, c)
+		}
+	}
+}
