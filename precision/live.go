@@ -173,11 +173,6 @@ func (k *liveKey) judge(c *Call, o *Outcome, fromNs, toNs, endMs int64, callers 
 	if j.expires && max(j.expiresMs-c.ServerNs/1e6, c.ServerNs/1e6-j.expiresMs) <= spanMs+k.setMs+1 {
 		return false
 	}
-	if c.ServerNs < fromNs || c.ServerNs > toNs {
-		j.call = c
-		j.fail(&j.WrongReplies, "reply %+v and state %+v are of the instant %d, the server's clock was %d .. %d",
-			o.Verdict, o.State, c.ServerNs, fromNs, toNs)
-	}
 	if o.State.Exists {
 		// a caller's write sets the expiry always, one by the server's clock where it moves
 		wrote := o.Status == 1 && c.Cost > 0
@@ -187,9 +182,13 @@ func (k *liveKey) judge(c *Call, o *Outcome, fromNs, toNs, endMs int64, callers 
 		k.endMs = endMs
 		o.TTLMs = endMs - c.ServerNs/1e6 - spanMs - k.setMs
 		o.TTLSlackMs = 2 * (spanMs + k.setMs)
-		j.lives(c, o, endMs, spanMs+k.setMs, callers)
 	}
 	j.Call(c, o)
+	if c.ServerNs < fromNs || c.ServerNs > toNs {
+		j.fail(&j.WrongReplies, "reply %+v and state %+v are of the instant %d, the server's clock was %d .. %d",
+			o.Verdict, o.State, c.ServerNs, fromNs, toNs)
+	}
+	j.lives(c, o, endMs, spanMs+k.setMs, callers)
 	return true
 }
 
@@ -199,7 +198,7 @@ func (k *liveKey) judge(c *Call, o *Outcome, fromNs, toNs, endMs int64, callers 
 // ahead wrote last, that write's expiry may stay: it is later, or at least not before all is
 // over.
 func (j *Claims) lives(c *Call, o *Outcome, endMs, orMs int64, callers bool) {
-	if o.Status != 1 || c.Cost == 0 || !c.ByServer {
+	if o.Status != 1 || c.Cost == 0 || !c.ByServer || !o.State.Exists {
 		return
 	}
 	overNs := (int64(o.State.lastNs())/1e9 + 1) * 1e9
@@ -215,7 +214,6 @@ func (j *Claims) lives(c *Call, o *Outcome, endMs, orMs int64, callers bool) {
 		leastMs, mostMs = overNs/1e6, math.MaxInt64-orMs
 	}
 	if endMs < leastMs-orMs || endMs > mostMs+orMs {
-		j.call = c
 		j.fail(&j.WrongTTLs, "the key expires at %d ms, and is over at %d", endMs, overMs)
 	}
 }

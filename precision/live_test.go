@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -25,6 +26,195 @@ func testLive(t *testing.T, real *Real, lasting time.Duration) {
 				}
 				t.Logf("%d decisions, %d admitted", tally.Decisions, tally.Admitted)
 			})
+		}
+	}
+}
+
+// liveCase is a call between two readings of the server's clock, on a key that was called once
+// before, and what is said of it.
+type liveCase struct {
+	name         string
+	change       func(c *Call, o *Outcome)
+	fromNs, toNs int64
+	endMs        int64
+	callers      bool
+	want         Tally // what is broken
+}
+
+// By a clock that is known only to lie between two readings an outcome is right when it is
+// right at the instant that it tells; the readings are 2 ms apart here.
+func TestLiveJudgesEachOutcome(t *testing.T) {
+	const at = epoch + 300*ms // of the call, in the second that epoch begins
+	right := func(*Call, *Outcome) {}
+	for _, script := range []Script{GCRAV1, GCRAV2, WindowV1} {
+		limit := Call{Amount: 4, PeriodNs: 1_024_000_000, Burst: 2, Cost: 1, ByServer: true}
+		if script.IsWindow() {
+			limit = Call{Amount: 4, PeriodNs: 1_000_000_000, Cost: 1, ByServer: true}
+		}
+		endMs := at/ms + 2000 // by EX: from the clock's second to that of the TAT, and 2
+		if script.IsWindow() {
+			endMs = at/ms + 3000 // to the end of the next window, and 1
+		}
+		for _, test := range []liveCase{
+			{"right", right, at - ms, at + ms, endMs, false, Tally{}},
+			{"right, at the first reading", right, at, at + 2*ms, endMs, false, Tally{}},
+			{"right, at the last reading", right, at - 2*ms, at, endMs, false, Tally{}},
+			{"right, with callers", right, at - ms, at + ms, endMs, true, Tally{}},
+			{"before the first reading", right, at + 1000, at + 2*ms, endMs, false, Tally{WrongReplies: 1}},
+			{"after the last reading", right, at - 2*ms, at - 1000, endMs, false, Tally{WrongReplies: 1}},
+			{"ends 3 ms early", right, at - ms, at + ms, endMs - 5, false, Tally{WrongTTLs: 1}},
+			{"ends a second early", right, at - ms, at + ms, endMs - 1000, false, Tally{WrongTTLs: 2}},
+			{"ends a second late", right, at - ms, at + ms, endMs + 1000, false, Tally{WrongTTLs: 2}},
+			{"ends a second late, with callers", right, at - ms, at + ms, endMs + 1000, true, Tally{WrongTTLs: 1}},
+			{"ends before all is over, with callers", right, at - ms, at + ms, epoch / ms, true, Tally{WrongTTLs: 2}},
+			{"another remaining", func(_ *Call, o *Outcome) { o.Remaining++ }, at - ms, at + ms, endMs, false, Tally{WrongReplies: 1}},
+			{"an error", func(_ *Call, o *Outcome) { *o = Outcome{Err: "ERR", State: o.State} }, at - ms, at + ms, endMs, false, Tally{WrongReplies: 1, WrongStates: 1, WrongTTLs: 1}},
+		} {
+			c := limit
+			c.ServerNs, c.NowNs = at, at
+			o := NewTraceOf(script, []Call{c}).Native[0]
+			asked := limit
+			test.change(&asked, &o)
+			k := &liveKey{claims: NewClaims(script)}
+			if script.IsWindow() && test.fromNs > at { // its reset leads to the end of a window, here of the next one
+				test.want = Tally{WrongReplies: 1, WrongStates: 1, WrongTTLs: 1}
+			}
+			sure := k.judge(&asked, &o, test.fromNs, test.toNs, test.endMs, test.callers)
+			got := k.claims.Tally
+			test.want.Decisions, test.want.Admitted, test.want.Broken = got.Decisions, got.Admitted, got.Broken
+			if !sure || got != test.want || (got.Broken != "") == k.claims.Sound() {
+				t.Errorf("%s, %s: sure %v, %+v, want %+v", script, test.name, sure, got, test.want)
+			}
+		}
+	}
+}
+
+// Of a call while the key was about to expire nothing is said.
+func TestLiveIsNotSureWhenTheKeyEnds(t *testing.T) {
+	for offMs, sure := range map[int64]bool{-6: true, -5: false, 0: false, 5: false, 6: true} {
+		k := &liveKey{claims: NewClaims(GCRAV2), setMs: 2}
+		k.claims.Set(epoch)
+		k.claims.Hold(State{Exists: true, Value: uint64(epoch)}, 1000)
+		endMs := epoch/ms + 1000
+		atNs := (endMs + offMs) * ms
+		c := Call{Amount: 4, PeriodNs: 1_024_000_000, Burst: 2, ByServer: true}
+		o := Outcome{Verdict: Verdict{Status: 1, Remaining: 2}, State: State{Exists: true, Value: uint64(epoch)}}
+		if offMs > 0 {
+			o.State = State{}
+		}
+		if got := k.judge(&c, &o, atNs-2*ms, atNs, endMs, false); got != sure || !k.claims.Sound() {
+			t.Errorf("%d ms from its end: sure %v, want %v, %s", offMs, got, sure, k.claims.Broken)
+		}
+	}
+}
+
+// A caller's write, one that moves the expiry, and a state that is given set by how much the
+// expiry is known; a write that leaves it does not.
+func TestLiveKnowsWhenAnExpiryWasSet(t *testing.T) {
+	const endMs = epoch/ms + 3000
+	for _, test := range []struct {
+		name string
+		call Call
+		cost int64
+		endMs,
+		want int64
+	}{
+		{"by the server's clock, stays", Call{ByServer: true}, 1, endMs, 7},
+		{"by the server's clock, stays within what is known", Call{ByServer: true}, 1, endMs + 9, 7},
+		{"by the server's clock, moves", Call{ByServer: true}, 1, endMs + 10, 2},
+		{"by the server's clock, moves back", Call{ByServer: true}, 1, endMs - 10, 2},
+		{"by a caller's, stays", Call{}, 1, endMs, 2},
+		{"a look", Call{}, 0, endMs + 1000, 7},
+		{"given", Call{ByServer: true, Given: "1780000080000000000 5 1780000080000000000"}, 0, endMs, 2},
+	} {
+		k := &liveKey{claims: NewClaims(GCRAV2), setMs: 7, endMs: endMs}
+		c := test.call
+		c.Amount, c.PeriodNs, c.Burst, c.Cost, c.NowNs = 4, 1_024_000_000, 2, test.cost, epoch
+		o := Outcome{Verdict: Verdict{Status: 1}, State: State{Exists: true, Value: uint64(epoch)}}
+		k.judge(&c, &o, epoch-ms, epoch+ms, test.endMs, true)
+		if k.setMs != test.want || k.endMs != test.endMs {
+			t.Errorf("%s: known to %d ms, want %d; ends at %d", test.name, k.setMs, test.want, k.endMs)
+		}
+	}
+}
+
+// Whose expiry is checked, and against which span.
+func TestLives(t *testing.T) {
+	tat := State{Exists: true, Value: uint64(epoch + 300*ms)} // over at 1 s
+	credit := State{Exists: true, Value: uint64(epoch), Credit: "5", Last: uint64(epoch + 1300*ms)}
+	counts := func(index int64) State {
+		return newCounts(Counts{uint32(index), 0, 1}, 700*ms)
+	}
+	index := epoch / (700 * ms)
+	overMs := func(index int64) int64 { return ceilDiv((index+2)*700*ms, second) * 1000 }
+	const e = epoch / ms
+	for _, test := range []struct {
+		name        string
+		script      Script
+		state       State
+		least, most int64
+		callers     bool
+	}{
+		{"a TAT", GCRAV2, tat, e + 2000, e + 3000, false},
+		{"the last TAT", GCRAV2, credit, e + 3000, e + 4000, false},
+		{"a TAT, with callers", GCRAV2, tat, e + 1000, math.MaxInt64 - 20, true},
+		{"counts", WindowV1, counts(index), overMs(index) + 1000, overMs(index) + 2000, false},
+		{"counts of the next window", WindowV1, counts(index + 1), overMs(index+1) + 1000, overMs(index+1) + 2000, false},
+		{"counts, with callers", WindowV1, counts(index), (index + 2) * 700, math.MaxInt64 - 20, true},
+	} {
+		c := Call{Cost: 1, ByServer: true, NowNs: epoch, PeriodNs: 700 * ms}
+		for endMs, want := range map[int64]int64{test.least - 10: 0, test.least - 11: 1, test.most + 10: 0, test.most + 11: 1} {
+			if test.callers && endMs > test.least {
+				continue // as late as may be
+			}
+			j := NewClaims(test.script)
+			j.call = &c
+			j.lives(&c, &Outcome{Verdict: Verdict{Status: 1}, State: test.state}, endMs, 10, test.callers)
+			if j.WrongTTLs != want {
+				t.Errorf("%s, ends at %d: %d objections, want %d", test.name, endMs-e, j.WrongTTLs, want)
+			}
+		}
+		for name, change := range map[string]func(c *Call, o *Outcome){
+			"refused":   func(_ *Call, o *Outcome) { o.Status = 0 },
+			"a look":    func(c *Call, _ *Outcome) { c.Cost = 0 },
+			"by caller": func(c *Call, _ *Outcome) { c.ByServer = false },
+			"no key":    func(_ *Call, o *Outcome) { o.State = State{} },
+		} {
+			c, o := c, Outcome{Verdict: Verdict{Status: 1}, State: test.state}
+			change(&c, &o)
+			j := NewClaims(test.script)
+			j.call = &c
+			if j.lives(&c, &o, 0, 10, test.callers); j.WrongTTLs != 0 {
+				t.Errorf("%s, %s: %s", test.name, name, j.Broken)
+			}
+		}
+	}
+}
+
+// The instant that an outcome tells.
+func TestLiveClock(t *testing.T) {
+	gcra := Call{PeriodNs: 1000, ByServer: true}
+	window := Call{PeriodNs: 1000, ByServer: true}
+	o := Outcome{Verdict: Verdict{Status: 1, ResetAfterNs: 300}, State: State{Exists: true, Value: 5000}}
+	for _, test := range []struct {
+		script Script
+		call   Call
+		o      Outcome
+		fromNs int64
+		want   int64
+		ok     bool
+	}{
+		{GCRAV2, gcra, o, 4600, 4700, true},
+		{WindowV1, window, o, 4600, 4700, true},
+		{WindowV1, window, o, 4700, 4700, true},
+		{WindowV1, window, o, 4701, 5700, true},
+		{GCRAV2, Call{PeriodNs: 1000}, o, 4600, 0, false},
+		{GCRAV2, gcra, Outcome{Err: "ERR", Verdict: o.Verdict}, 4600, 0, false},
+		{GCRAV2, gcra, Outcome{Verdict: Verdict{Status: 1}}, 4600, 0, false},
+	} {
+		at, ok := liveClock(test.script, &test.call, &test.o, test.fromNs)
+		if at != test.want || ok != test.ok {
+			t.Errorf("%s, %+v from %d: %d %v, want %d %v", test.script, test.o, test.fromNs, at, ok, test.want, test.ok)
 		}
 	}
 }
