@@ -11,6 +11,7 @@ import (
 // servers and clients in loader.
 
 func TestWholeBurstAtOneInstant(t *testing.T) {
+	slow(t)
 	// float seconds lose a unit: 1/7 of a minute is not a whole number of anything
 	limits := []Call{gcra(7, 60000, 7), gcra(13, 10000, 13), gcra(17, 30000, 17)}
 	instants := rand.New(rand.NewPCG(1, 1))
@@ -341,6 +342,7 @@ const otherPeriod = "BADSTATE window_v1: the key holds counts of another period;
 // BADSTATE and leave the key, so that no call beyond either limit is admitted, in whatever
 // order they come. Where a key told them not apart, 1000 of 1000 were.
 func TestTwoPeriodsOnOneWindowKey(t *testing.T) {
+	slow(t)
 	orders := map[string]func(i int) int{
 		"in turns": func(i int) int { return i % 2 }, "the second first": func(i int) int { return (i + 1) % 2 },
 		"halves": func(i int) int { return i / 500 }, "by tens": func(i int) int { return i / 10 % 2 },

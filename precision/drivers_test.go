@@ -9,6 +9,14 @@ import (
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
+// slow leaves a test out, by name, that takes seconds where -short asks for less.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("skipped: -short")
+	}
+}
+
 // eachDriver runs a test of both versions on the native port, on the emulator and on a
 // real server.
 func eachDriver(t *testing.T, run func(t *testing.T, d versioned)) { onDrivers(t, 2, run) }

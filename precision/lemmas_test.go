@@ -48,6 +48,7 @@ func hard(f func(p, a int64)) {
 // quotient. Those of one that is rounded twice, as x87 does, first to 11 bits more, are
 // for dividends up to a little above 2^52.
 func TestLemmaQuotient(t *testing.T) {
+	slow(t)
 	right := func(q float64, p, a int64) bool {
 		return math.Floor(q) == float64(p/a) && math.Ceil(q) == float64(ceilDiv(p, a)) &&
 			math.Floor(-q) == float64(-ceilDiv(p, a))
@@ -189,6 +190,7 @@ func TestLemmaSides(t *testing.T) {
 // floor(q + 0.5), where q is the rounded quotient by w of a rounded multiple of w, is the
 // index of the window, of every clock that is a float.
 func TestLemmaIndex(t *testing.T) {
+	slow(t)
 	const bits, indexBits = 11, 6 // a double has 53 and 32
 	for w := int64(1); w <= 1<<(bits-1); w++ {
 		clock := int64(0)
@@ -205,6 +207,7 @@ func TestLemmaIndex(t *testing.T) {
 
 // carried is ceil(previous * left / w), by the operations of window_v1.
 func TestLemmaCarried(t *testing.T) {
+	slow(t)
 	const bits, countBits = 11, 4 // a double has 53 and 16
 	for w := int64(1); w <= 1<<(bits-1); w++ {
 		for previous := int64(1); previous < 1<<countBits; previous++ {
@@ -270,6 +273,7 @@ func TestLemmaSeconds(t *testing.T) {
 
 // No two periods of whole seconds are equal mod 2^32.
 func TestLemmaPeriods(t *testing.T) {
+	slow(t)
 	var periods []uint32
 	for ns := uint64(1e9); ns <= 1<<52; ns += 1e9 {
 		periods = append(periods, uint32(ns))
@@ -440,6 +444,7 @@ func TestLemmaCredit(t *testing.T) {
 // callers' clocks of which none is more than 60 s behind one that wrote. With others it
 // is not.
 func TestLemmaExpiry(t *testing.T) {
+	slow(t)
 	always := func(aheadMs int64) func(*rand.Rand) int64 { return func(*rand.Rand) int64 { return aheadMs } }
 	for _, clocks := range []struct {
 		name      string

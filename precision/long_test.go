@@ -4,6 +4,7 @@ import "testing"
 
 // The decisions of a seeded run, pinned, so that two machines can compare.
 func TestHashIsPinned(t *testing.T) {
+	slow(t)
 	rows, hash := Long(1, 800_000, func(int) {})
 	for _, row := range rows {
 		if !row.Sound() {

@@ -13,6 +13,7 @@ import (
 // admissions admits it, whoever wrote last and however its expiry was set, and none that is
 // refused is named a wait of 256 ns more than the exact one.
 func TestMixedWriters(t *testing.T) {
+	slow(t)
 	asset, err := NewAsset()
 	if err != nil {
 		t.Fatal(err)

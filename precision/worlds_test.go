@@ -62,6 +62,7 @@ func gcraState(tat int64) native.GCRAState {
 }
 
 func TestSmallWorldOfGCRAV1(t *testing.T) {
+	slow(t)
 	tried := 0
 	smallGCRA(smallGrid, func(c Call, tat int64) {
 		o := smallV1(c, tat)
@@ -78,6 +79,7 @@ func TestSmallWorldOfGCRAV1(t *testing.T) {
 
 // The asset itself, with 4 written in place of 256, against the native port.
 func TestSmallWorldOfTheAsset(t *testing.T) {
+	slow(t)
 	if n := strings.Count(lua.GCRAV1, "256"); n == 0 {
 		t.Fatal("gcra_v1 does not name its grid")
 	}
@@ -110,6 +112,7 @@ func TestSmallWorldOfTheAsset(t *testing.T) {
 }
 
 func TestSmallWorldOfGCRAV2(t *testing.T) {
+	slow(t)
 	tried := 0
 	smallGCRA(1, func(c Call, tat int64) {
 		tried++
@@ -124,6 +127,7 @@ func TestSmallWorldOfGCRAV2(t *testing.T) {
 // Every count of both windows to 9, every elapsed time and cost, for windows to 16 ns and
 // amounts to 8; the stored window from two before the clock's to two after it.
 func TestSmallWorldOfWindows(t *testing.T) {
+	slow(t)
 	for _, script := range []Script{WindowV1} {
 		tried := 0
 		for period := int64(1); period <= 16; period++ {

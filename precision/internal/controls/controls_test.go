@@ -1,6 +1,7 @@
 package controls
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -41,33 +42,67 @@ func TestFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for fault, want := range map[string][2]int64{ // admitted, right
+	// admitted, right, early ns, late ns, retry short ns, ttl short ms
+	for fault, want := range map[string][6]int64{
 		// Within 9,999 * 550 ns and 64 * 1100 ns at once a unit each 1100 ns is right;
 		// a unit each 1024 ns comes out, and of an interval of 100 ns no limit at all.
-		"TAT rounded to nearest, interval 1100 ns": {5439, 5063},
-		"TAT rounded to nearest, interval 100 ns":  {10000, 5063},
-		"burst off by one":                         {0, 100},
-		"refill floored on each call":              {10, 59},
+		"TAT rounded to nearest, interval 1100 ns": {5439, 5063, 413050, 0, 413344, 0},
+		"TAT rounded to nearest, interval 100 ns":  {10000, 5063, 493650, 0, 0, 0},
+		"burst off by one":                         {0, 100, 0, 1000000000, 0, 0},
+		"refill floored on each call":              {10, 59, 0, 200000000, 0, 0},
 		// each period's calls count apart in turns, so that nothing is limited
-		"a window's key without its period":                 {1000, 100},
-		"a window's key without its period, rolling deploy": {12000, 1000},
-		"a clock behind resets the window":                  {1000, 10},
+		"a window's key without its period":                 {1000, 100, 0, 0, 0, 0},
+		"a window's key without its period, rolling deploy": {12000, 1000, 0, 0, 0, 0},
+		"a clock behind resets the window":                  {1000, 10, 1000995000, 0, 0, 0},
+		// the key dies 9 s early, and 90 units are admitted that should wait
+		"ttl forgets the cost": {91, 10, 801000000000, 0, 801000000000, 9000},
+		// some are admitted early and others late, as many in all
+		"% for fmod in the window's index": {3161, 3161, 80, 5419, 80, 0},
+		// a counter on the key is overwritten by the first of 100 calls, and 10 more fit
+		"a foreign number is taken for a TAT":       {11, 1, 0, 0, 0, 0},
+		"a window's counts live for its own window": {110, 99, 90000000000, 0, 0, 100000},
+		// credit leaves a last TAT, which decides nothing
+		"the last TAT stays": {19, 19, 0, 0, 0, 0},
 	} {
 		i := slices.IndexFunc(results, func(r Result) bool { return r.Fault == fault })
 		if i < 0 {
 			t.Fatalf("there is no control %q", fault)
 		}
-		if got := [2]int64{results[i].Admitted, results[i].Right}; got != want {
-			t.Errorf("%s: admitted and right are %d, want %d", fault, got, want)
+		r := results[i]
+		if got := [6]int64{r.Admitted, r.Right, r.EarlyNs, r.LateNs, r.RetryShortNs, r.TTLShortMs}; got != want {
+			t.Errorf("%s: the figures are %d, want %d", fault, got, want)
+		}
+	}
+}
+
+// The table has each figure under its name.
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	if err := WriteTable(&out, []Result{
+		{Fault: "few", Script: precision.GCRAV2, Calls: 1000, Admitted: 150, Right: 100, EarlyNs: 3, LateNs: 4, RetryShortNs: 5, TTLShortMs: 6,
+			Wrong: []string{early, ttl}},
+		{Fault: "many", Script: precision.WindowV1, Calls: 7, Admitted: 2, Right: 5},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	for i, want := range []string{
+		"control plays as calls admitted right too many lost early ns late ns retry short ns ttl short ms rejected by",
+		"few gcra_v2 1000 150 100 50.0 % 0 3 4 5 6 early ttl",
+		"many window_v1 7 2 5 0.0 % 3 0 0 0 0",
+	} {
+		if got := strings.Join(strings.Fields(lines[i]), " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }
 
 // Each script is played by controls that are wrong in each way.
 func TestControlsPlayAsEveryScript(t *testing.T) {
+	controls := list()
 	for _, s := range precision.Scripts {
 		for _, way := range []string{early, late, reply, state, ttl, difference} {
-			if !slices.ContainsFunc(list(), func(c control) bool {
+			if !slices.ContainsFunc(controls, func(c control) bool {
 				return c.script == s.Script && slices.Contains(c.expected, way)
 			}) {
 				t.Errorf("no control of %s is wrong in %s", s.Script, way)
@@ -145,8 +180,14 @@ func TestRunnerStops(t *testing.T) {
 
 // The script itself passes each control's trace: what is found wrong is the control.
 func TestScriptsPassTheControlsTraces(t *testing.T) {
+	played := map[precision.Script]bool{}
 	for _, c := range list() {
-		r, err := c.run(lua.Assets[string(c.script)])
+		more := generated
+		if played[c.script] {
+			more = 0 // the same for each control
+		}
+		played[c.script] = true
+		r, err := c.run(lua.Assets[string(c.script)], more)
 		if err != nil {
 			t.Fatalf("%s: %v", c.fault, err)
 		}

@@ -79,7 +79,7 @@ func play(controls []control) ([]Result, error) {
 			if err != nil {
 				return err
 			}
-			if results[i], err = c.run(text); err != nil {
+			if results[i], err = c.run(text, generated); err != nil {
 				return fmt.Errorf("%s: %w", c.fault, err)
 			}
 			return nil
@@ -89,8 +89,8 @@ func play(controls []control) ([]Result, error) {
 }
 
 // run plays a text in the control's place: its own trace with a server's clock that moves
-// with the caller's, so that a key is gone when its ttl has passed, and generated ones.
-func (c *control) run(text string) (Result, error) {
+// with the caller's, so that a key is gone when its ttl has passed, and so many generated ones.
+func (c *control) run(text string, generated int) (Result, error) {
 	r := Result{Fault: c.fault, Script: c.script, Expected: c.expected}
 	asset, err := precision.NewAsset()
 	if err != nil {
