@@ -3,6 +3,7 @@ package servers
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,8 +18,8 @@ func ForTest32(tb TB, architecture string) *Server {
 	tb.Helper()
 	folder := cmp.Or(os.Getenv("SERVERS_32"), "/var/cache/tatami/servers-32")
 	binary := filepath.Join(folder, "redis-server-"+architecture)
-	if _, err := os.Stat(binary); err != nil && !Required() {
-		tb.Skipf("skipped: no 32-bit server, `make servers-32` makes it: %v", err)
+	if _, err := os.Stat(binary); err != nil {
+		Lacks(tb, fmt.Errorf("no 32-bit server, `make servers-32` makes it: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
