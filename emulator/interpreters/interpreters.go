@@ -1,0 +1,94 @@
+// Package interpreters runs scripts in plain Luas, without a server: that of Redis, and
+// those of servers that have another. Lua 5.4 is in Dragonfly and Garnet, LuaJIT in Kvrocks.
+package interpreters
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/tatami-rate/tatami/emulator/native"
+)
+
+// Names are the programs, as they are found on PATH.
+var Names = []string{"lua5.1", "luajit", "lua5.4"}
+
+//go:embed interpreter.lua
+var program string
+
+// Call is one call of a script, and what it finds of a server.
+type Call struct {
+	UnixUs  int64  // the server's clock
+	Refuses string // TIME, GET or SET: it answers that with an error
+	Keys    int    // how many are named; a script takes one
+	Key     native.Key
+	Args    []string
+}
+
+// Difference is the first call on which a variant's outcome is not the script's.
+type Difference struct {
+	Call    int
+	Outcome string
+}
+
+// Run has an interpreter make the calls by a script and by variants of it. An outcome is the
+// reply's numbers, "error" with its text or "raised" with the interpreter's own; then what is
+// set, in hexadecimal, and KEEPTTL or EX with its seconds. The differences are by variant, and
+// nil for one that has none.
+func Run(ctx context.Context, name, script string, variants []string, calls []Call) ([]string, []*Difference, error) {
+	lua := exec.CommandContext(ctx, name, "-e"+program)
+	var stderr bytes.Buffer
+	lua.Stdin, lua.Stderr = strings.NewReader(input(script, variants, calls)), &stderr
+	out, err := lua.Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w: %s", name, err, stderr.Bytes())
+	}
+	var outcomes []string
+	differences := make([]*Difference, len(variants))
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		other, isOther := strings.CutPrefix(lines.Text(), "! ")
+		if !isOther {
+			outcomes = append(outcomes, lines.Text())
+			continue
+		}
+		number, outcome, _ := strings.Cut(other, " ")
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 || n > len(variants) {
+			return nil, nil, fmt.Errorf("%s: it answers %q", name, lines.Text())
+		}
+		differences[n-1] = &Difference{len(outcomes) - 1, outcome}
+	}
+	if len(outcomes) != len(calls) {
+		return nil, nil, fmt.Errorf("%s: %d outcomes of %d calls: %s", name, len(outcomes), len(calls), stderr.Bytes())
+	}
+	return outcomes, differences, nil
+}
+
+// input is what interpreter.lua reads.
+func input(script string, variants []string, calls []Call) string {
+	var text strings.Builder
+	fmt.Fprintln(&text, 1+len(variants))
+	for _, script := range append([]string{script}, variants...) {
+		fmt.Fprintf(&text, "%d\n%s", len(script), script)
+	}
+	for _, c := range calls {
+		refuses, held := "-", "-"
+		if c.Refuses != "" {
+			refuses = c.Refuses
+		}
+		if c.Key.Exists {
+			held = fmt.Sprintf("=%x", c.Key.Text)
+		}
+		fmt.Fprintf(&text, "%d %d %s %d %s", c.UnixUs/1e6, c.UnixUs%1e6, refuses, c.Keys, held)
+		for _, arg := range c.Args {
+			fmt.Fprintf(&text, " =%x", arg)
+		}
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
