@@ -104,6 +104,15 @@ func (c Call) appendArgs(args []any, script Script) []any {
 	return append(args, strconv.FormatInt(c.NowNs, 10))
 }
 
+// Args is the call's ARGV.
+func (c Call) Args(script Script) []string {
+	var args []string
+	for _, arg := range c.appendArgs(nil, script) {
+		args = append(args, arg.(string))
+	}
+	return args
+}
+
 // Outcome is all that can be seen of one call: the reply or the error, and what the
 // key holds after it.
 type Outcome struct {

@@ -1,9 +1,10 @@
 -- Runs scripts in a plain Lua, without a server.
 --
--- The input begins with the number of scripts and, for each, a line with its bytes and
--- the bytes. A call is a line of fields with a space between, texts in hexadecimal with =
--- before each: TIME's seconds and microseconds, the command that the server refuses or -,
--- how many keys are named, what the key k holds or - for nothing, and the arguments.
+-- The input begins with the number of preludes and the number of scripts and, for each of
+-- them, a line with its bytes and the bytes. A call is a line of fields with a space between,
+-- texts in hexadecimal with = before each: TIME's seconds and microseconds, the prelude that
+-- stands before the script, the command that the server refuses or -, how many keys are
+-- named, what the key k holds or - for nothing, and the arguments.
 --
 -- Every script makes every call. An outcome is the reply's numbers, or "error" with its
 -- text, or "raised" with the interpreter's own error; then what is set, in hexadecimal,
@@ -11,11 +12,24 @@
 -- which differs is a line too, "!", its number and the outcome; it then plays no more.
 
 local load = loadstring or load
+unpack = unpack or table.unpack -- Redis has it by this name
 
-local scripts = {}
-for i = 1, io.read('*n', '*l') do
-  local bytes = io.read('*n', '*l')
-  scripts[i] = assert(load(io.read(bytes), '=script'))
+local function texts(n)
+  local all = {}
+  for i = 1, n do
+    all[i] = io.read((io.read('*n', '*l')))
+  end
+  return all
+end
+
+local many_preludes, many_scripts = io.read('*n', '*n', '*l')
+local preludes, scripts = texts(many_preludes), texts(many_scripts)
+local loaded = {} -- by prelude and script
+for i, prelude in ipairs(preludes) do
+  loaded[i] = {}
+  for n, script in ipairs(scripts) do
+    loaded[i][n] = assert(load(prelude .. script, '=script'))
+  end
 end
 
 local time, refuses, state, set, expiry
@@ -59,16 +73,18 @@ function redis.pcall(...)
   return {ok = 'OK'}
 end
 
--- A reply holds whole numbers: the server cuts a fraction off, as %d does in Lua 5.1.
-local function whole(number)
-  if number < 0 then
-    return math.ceil(number) + 0.0 -- no minus before 0
+-- answer is the reply's numbers, or its error. Redis cuts a fraction off, as '%d' does in its
+-- Lua; that of Lua 5.4 raises an error.
+local function answer(script)
+  local reply = script()
+  if reply.err then
+    return 'error ' .. reply.err
   end
-  return math.floor(number) + 0.0
+  assert(#reply == 4, 'a reply has four numbers')
+  return string.format('%d %d %d %d', reply[1], reply[2], reply[3], reply[4])
 end
 
--- play makes the call by the nth script.
-local function play(n, keys, arguments)
+local function play(script, keys, arguments)
   KEYS, ARGV = {}, {}
   for i = 1, keys do
     KEYS[i] = 'k'
@@ -77,35 +93,31 @@ local function play(n, keys, arguments)
     ARGV[i] = arguments[i]
   end
   set, expiry = nil, ''
-  local ran, reply = pcall(scripts[n])
+  local ran, outcome = pcall(answer, script)
   if not ran then
-    return 'raised ' .. string.gsub(reply, '^script:%d+: ', '')
-  elseif reply.err then
-    reply = 'error ' .. reply.err
-  else
-    assert(#reply == 4, 'a reply has four numbers')
-    reply = string.format('%.0f %.0f %.0f %.0f', whole(reply[1]), whole(reply[2]), whole(reply[3]), whole(reply[4]))
+    return 'raised ' .. string.gsub(outcome, '^script:%d+: ', '')
   end
   if set then
-    return reply .. ' ' .. hex(set) .. expiry
+    return outcome .. ' ' .. hex(set) .. expiry
   end
-  return reply
+  return outcome
 end
 
 local differs = {}
 for line in io.lines() do
-  local seconds, micros, keys, held, rest
-  seconds, micros, refuses, keys, held, rest = string.match(line, '^(%d+) (%d+) (%S+) (%d+) (%S+)(.*)$')
+  local seconds, micros, prelude, keys, held, rest
+  seconds, micros, prelude, refuses, keys, held, rest = string.match(line, '^(%d+) (%d+) (%d+) (%S+) (%d+) (%S+)(.*)$')
   time, state = {seconds, micros}, held ~= '-' and text(held)
   local arguments = {}
   for argument in string.gmatch(rest, '=%x*') do
     arguments[#arguments + 1] = text(argument)
   end
-  local outcome = play(1, keys, arguments)
+  local all = loaded[tonumber(prelude)]
+  local outcome = play(all[1], keys, arguments)
   io.write(outcome, '\n')
-  for n = 2, #scripts do
+  for n = 2, #all do
     if not differs[n] then
-      local other = play(n, keys, arguments)
+      local other = play(all[n], keys, arguments)
       if other ~= outcome then
         differs[n] = true
         io.write('! ', n - 1, ' ', other, '\n')

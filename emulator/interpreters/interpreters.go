@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +25,8 @@ var program string
 // Call is one call of a script, and what it finds of a server.
 type Call struct {
 	UnixUs  int64  // the server's clock
-	Refuses string // TIME, GET or SET: it answers that with an error
+	Prelude string // Lua that stands before the script, to run it as on another server
+	Refuses string // GET or SET: the server answers that with an error
 	Keys    int    // how many are named; a script takes one
 	Key     native.Key
 	Args    []string
@@ -71,12 +73,21 @@ func Run(ctx context.Context, name, script string, variants []string, calls []Ca
 
 // input is what interpreter.lua reads.
 func input(script string, variants []string, calls []Call) string {
-	var text strings.Builder
-	fmt.Fprintln(&text, 1+len(variants))
-	for _, script := range append([]string{script}, variants...) {
-		fmt.Fprintf(&text, "%d\n%s", len(script), script)
+	var preludes []string
+	prelude := make([]int, len(calls))
+	for i, c := range calls {
+		at := slices.Index(preludes, c.Prelude)
+		if at < 0 {
+			at, preludes = len(preludes), append(preludes, c.Prelude)
+		}
+		prelude[i] = 1 + at
 	}
-	for _, c := range calls {
+	var text strings.Builder
+	fmt.Fprintln(&text, len(preludes), 1+len(variants))
+	for _, part := range slices.Concat(preludes, []string{script}, variants) {
+		fmt.Fprintf(&text, "%d\n%s", len(part), part)
+	}
+	for i, c := range calls {
 		refuses, held := "-", "-"
 		if c.Refuses != "" {
 			refuses = c.Refuses
@@ -84,7 +95,7 @@ func input(script string, variants []string, calls []Call) string {
 		if c.Key.Exists {
 			held = fmt.Sprintf("=%x", c.Key.Text)
 		}
-		fmt.Fprintf(&text, "%d %d %s %d %s", c.UnixUs/1e6, c.UnixUs%1e6, refuses, c.Keys, held)
+		fmt.Fprintf(&text, "%d %d %d %s %d %s", c.UnixUs/1e6, c.UnixUs%1e6, prelude[i], refuses, c.Keys, held)
 		for _, arg := range c.Args {
 			fmt.Fprintf(&text, " =%x", arg)
 		}

@@ -1,28 +1,42 @@
 // Command mutants changes the assets one token at a time and plays each mutant
 // through the suite: the table of arguments and states, the edges of numbers, and
-// the traces of package precision. A mutant that passes all of it is a survivor, and
-// survivors.txt must say why it computes the same. Every other one must fail the vectors
-// alone. It ends with exit code 1 when one does not, when a survivor is not explained, when
-// an explanation fits no survivor, or when fewer than 95 % of all fall.
+// the traces of package precision. A mutant that passes all of it is a survivor.
+// survivors.txt must name the rule by which it computes the same, and it is played beside its
+// script on Lua 5.1, LuaJIT and Lua 5.4, where it must do as the rule says. Every other mutant
+// must fail the vectors alone.
+//
+// It ends with exit code 1 when one does not, when a survivor is not explained, when an
+// explanation is not borne out, or when fewer than 95 % of all fall. An interpreter that is not on PATH is named at the
+// end, and with REQUIRE_SERVERS=1 its absence is a failure too.
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tatami-rate/tatami/emulator/interpreters"
 	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision"
+	"github.com/tatami-rate/tatami/precision/servers"
 )
 
-// leastKilled is the share of all mutants that must fall.
-const leastKilled = 0.95
+const (
+	// leastKilled is the share of all mutants that must fall.
+	leastKilled = 0.95
+	// witnesses are how many calls a survivor makes on each interpreter.
+	witnesses = 40_000
+)
 
 func main() {
 	only := flag.String("asset", "", "try the mutants of this asset alone, such as gcra_v2")
@@ -38,24 +52,25 @@ func main() {
 }
 
 func run(only string) error {
-	reasons, err := explanations()
+	all, err := allMutants()
 	if err != nil {
 		return err
 	}
+	rules, err := parseRules(survivorsText)
+	if err != nil {
+		return err
+	}
+	of, open := explanations(rules, slices.Concat(slices.Collect(maps.Values(all))...))
+	found, missing := installed()
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "asset\tmutants\tby arguments\tby edges\tby traces\tkilled\tby vectors alone\tsurvive\texplained\t")
-	var open []string
 	total, killed := 0, 0
 	for _, a := range precision.Scripts {
 		name := string(a.Script)
-		text := lua.Assets[name]
 		if only != "" && only != name {
 			continue
 		}
-		mutants, err := mutate(name, text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+		text, mutants := lua.Assets[name], all[name]
 		s := newSuite(a.Script)
 		if _, how, err := s.fall(text); err != nil || how != "" {
 			return errors.Join(err, fmt.Errorf("%s itself falls: %s", name, how))
@@ -74,29 +89,30 @@ func run(only string) error {
 		}
 		open = append(open, unseen...)
 		by := map[string]int{}
-		explained := 0
-		var survive []string
-		for i, part := range parts {
-			by[part]++
-			if part == "" {
-				survive = append(survive, mutants[i].String())
+		var explained []mutant
+		for i, m := range mutants {
+			by[parts[i]]++
+			switch isExplained := of[m.String()] != nil; {
+			case parts[i] == "" && isExplained:
+				explained = append(explained, m)
+			case parts[i] == "":
+				open = append(open, "survives, not explained: "+m.String())
+			case isExplained:
+				open = append(open, "explained, but no survivor: "+m.String())
 			}
 		}
-		for _, m := range survive {
-			if reasons[m] == "" {
-				open = append(open, "survives, not explained: "+m)
-			} else {
-				explained++
+		calls := s.generated(witnesses)
+		for _, interpreter := range found {
+			against, err := s.evidence(context.Background(), interpreter, text, explained, of, calls)
+			if err != nil {
+				return err
 			}
+			open = append(open, against...)
 		}
-		for m := range reasons {
-			if assetOf(m) == name && !slices.Contains(survive, m) {
-				open = append(open, "explained, but no survivor: "+m)
-			}
-		}
-		dead := len(mutants) - len(survive)
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t%d\t\n", name, len(mutants), by["arguments"],
-			by["edges"], by["traces"], 100*float64(dead)/float64(len(mutants)), byVectors, len(survive), explained)
+		dead := len(mutants) - by[""]
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t%d\t\n", name, len(mutants),
+			by["arguments"], by["edges"], by["traces"], 100*float64(dead)/float64(len(mutants)),
+			byVectors, by[""], len(explained))
 		total, killed = total+len(mutants), killed+dead
 	}
 	if total == 0 {
@@ -105,18 +121,48 @@ func run(only string) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	slices.Sort(open)
 	for _, line := range open {
 		fmt.Println(line)
 	}
-	fmt.Printf("%d of %d killed, %.2f %%\n", killed, total, 100*float64(killed)/float64(total))
-	if len(open) > 0 {
+	fmt.Printf("%d of %d killed, %.2f %%; each survivor played %d times on %s\n", killed, total,
+		100*float64(killed)/float64(total), witnesses, strings.Join(found, ", "))
+	switch {
+	case len(open) > 0:
 		return fmt.Errorf("%d mutants to look at", len(open))
-	}
-	if only == "" && float64(killed) < leastKilled*float64(total) {
+	case only == "" && float64(killed) < leastKilled*float64(total):
 		return fmt.Errorf("fewer than %.0f %% fall", 100*leastKilled)
+	case len(missing) > 0 && servers.Required():
+		return fmt.Errorf("the survivors were not played on %s", strings.Join(missing, ", "))
+	case len(missing) > 0:
+		fmt.Printf("left out, as not on PATH: the survivors on %s\n", strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// allMutants are those of each asset.
+func allMutants() (map[string][]mutant, error) {
+	all := map[string][]mutant{}
+	for _, a := range precision.Scripts {
+		name := string(a.Script)
+		mutants, err := mutate(name, lua.Assets[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all[name] = mutants
+	}
+	return all, nil
+}
+
+// installed parts the interpreters into those on PATH and those that are not.
+func installed() (found, missing []string) {
+	for _, name := range interpreters.Names {
+		if _, err := exec.LookPath(name); err != nil {
+			missing = append(missing, name)
+		} else {
+			found = append(found, name)
+		}
+	}
+	return found, missing
 }
 
 // tryAll returns for each mutant the part of a suite in which it falls, "" for none.

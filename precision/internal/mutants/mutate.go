@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,12 +10,21 @@ import (
 // mutant is a script with one token changed, or one rounding dropped.
 type mutant struct {
 	asset string // the script's name
-	// was and is are the changed line before and after, without comment and
-	// indentation, and nth counts from 1 the mutants of the asset for which both are
-	// the same. The four name the mutant; a change elsewhere in the asset leaves them.
-	was, is string
-	nth     int
-	script  string
+	// line is the changed line without comment and indentation, with {{old => new}} where
+	// it is changed, and nth counts from 1 the mutants of the asset for which it is the
+	// same. The three name the mutant; a change elsewhere in the asset leaves them.
+	line   string
+	nth    int
+	script string
+}
+
+// String names the mutant as survivors.txt does.
+func (m mutant) String() string {
+	name := m.asset + ": " + m.line
+	if m.nth > 1 {
+		name += fmt.Sprintf("  (%d)", m.nth)
+	}
+	return name
 }
 
 // swaps are what stands in for an operator or a name.
@@ -43,7 +53,7 @@ func mutate(asset, script string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := mutations{asset: asset, script: script, seen: map[[2]string]int{}}
+	m := mutations{asset: asset, script: script, seen: map[string]int{}}
 	for i, t := range all {
 		sign := t.text == "-" && (i == 0 || !all[i-1].endsOperand())
 		if t.text == "if" || t.text == "elseif" {
@@ -117,22 +127,16 @@ func termEnd(all []token, at int) int {
 type mutations struct {
 	asset, script string
 	mutants       []mutant
-	seen          map[[2]string]int
+	seen          map[string]int
 }
 
 // add is the mutant with the bytes from .. to replaced.
 func (m *mutations) add(from, to int, text string) {
-	changed := m.script[:from] + text + m.script[to:]
 	lineFrom := strings.LastIndexByte(m.script[:from], '\n') + 1
 	lineTo := to + strings.IndexByte(m.script[to:], '\n')
-	was := bare(m.script[lineFrom:lineTo])
-	is := bare(changed[lineFrom : lineTo+len(changed)-len(m.script)])
-	m.seen[[2]string{was, is}]++
-	m.mutants = append(m.mutants, mutant{m.asset, was, is, m.seen[[2]string{was, is}], changed})
-}
-
-// bare is a line without its comment and the blanks around it.
-func bare(line string) string {
-	code, _, _ := strings.Cut(line, " -- ")
-	return strings.TrimSpace(code)
+	marked := m.script[lineFrom:from] + "{{" + m.script[from:to] + " => " + text + "}}" + m.script[to:lineTo]
+	code, _, _ := strings.Cut(marked, " -- ")
+	line := strings.Join(strings.Fields(code), " ") // a condition may take two lines
+	m.seen[line]++
+	m.mutants = append(m.mutants, mutant{m.asset, line, m.seen[line], m.script[:from] + text + m.script[to:]})
 }

@@ -58,7 +58,7 @@ func opening(t *precision.Trace, n int) *precision.Trace {
 func (s *suite) fall(text string) (part, how string, err error) {
 	r := emulator.New()
 	shas := map[string]string{}
-	for _, server := range servers {
+	for _, server := range kinds {
 		if shas[server], err = r.ScriptLoad(context.Background(), server+text).Result(); err != nil {
 			return "", "", fmt.Errorf("%s: %w", s.script, err)
 		}

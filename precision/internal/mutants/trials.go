@@ -61,8 +61,8 @@ const noTime = `local redis = setmetatable({pcall = function(name, ...)
 end}, {__index = redis})
 `
 
-// servers are what a trial's server may be.
-var servers = []string{"", narrowLong, noTime}
+// kinds are what a trial's server may be.
+var kinds = []string{"", narrowLong, noTime}
 
 // run makes the call and returns all that can be seen of it. shas are those of the script
 // by server.
@@ -221,6 +221,8 @@ func trials(script precision.Script, isWindow bool) []trial {
 			if isWindow {
 				windowsByServer(serverUs+us, args[:4], add)
 			} else {
+				// 1 ms a unit, so that there may be zeros after the second of the new TAT
+				add(trial{unixUs: serverUs + us, missing: true, args: []string{"60000", args[1], args[2], cost}})
 				gcraByServer(serverUs+us, args[:4], add)
 			}
 		}
