@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
@@ -126,6 +127,68 @@ func TestLemmaRemainder(t *testing.T) {
 	})
 }
 
+// By a power of two a remainder is exact, also of numbers below 0, and so are what is left
+// without it and the quotient of that. By such steps window_v1 takes a number of 32 bits into
+// bytes, and by products with 256 it makes one of them.
+func TestLemmaPowers(t *testing.T) {
+	for bits := 2; bits <= 12; bits++ {
+		for a := 1 - int64(1)<<bits; a < 1<<bits; a++ {
+			for b := int64(1); b < 1<<bits; b *= 2 {
+				remainder := (a%b + b) % b
+				r := few(float64(a)-few(math.Floor(few(float64(a)/float64(b), bits))*float64(b), bits), bits)
+				if q := few(few(float64(a)-r, bits)/float64(b), bits); r != float64(remainder) || q != float64((a-remainder)/b) {
+					t.Fatalf("%d bits: %d / %d is %v, and %v is left", bits, a, b, q, r)
+				}
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(17, 17))
+	for range 200_000 {
+		x, b := magnitude(rng, 1<<53-1), int64(1)<<rng.IntN(33)
+		r, less := number.Mod(float64(x), float64(b)), number.Mod(-float64(x), float64(b))
+		if r != float64(x%b) || (float64(x)-r)/float64(b) != float64(x/b) || less != float64((b-x%b)%b) {
+			t.Fatalf("%d / %d: %v is left, and %v of the negative one", x, b, r, less)
+		}
+	}
+	try := func(n uint32) {
+		x := float64(n)
+		low := number.Mod(x, 1<<16)
+		high := (x - low) / (1 << 16)
+		b2, b0 := number.Mod(high, 256), number.Mod(low, 256)
+		b3, b1 := (high-b2)/256, (low-b0)/256
+		if b := binary.BigEndian.AppendUint32(nil, n); b3 != float64(b[0]) || b2 != float64(b[1]) || b1 != float64(b[2]) || b0 != float64(b[3]) {
+			t.Fatalf("the bytes of %d are %v %v %v %v", n, b3, b2, b1, b0)
+		}
+		if back := ((b3*256+b2)*256+b1)*256 + b0; back != x {
+			t.Fatalf("the bytes of %d make %v", n, back)
+		}
+	}
+	for half := range uint32(1 << 16) { // each half with the other at its ends and between
+		for _, other := range []uint32{0, 1, 255, 256, 32767, 32768, 65535} {
+			try(half<<16 | other)
+			try(other<<16 | half)
+		}
+	}
+}
+
+// Digits of at most 10, which have zeros in front too, are read as the number that they say,
+// and so they are when 0 is added.
+func TestLemmaDigits(t *testing.T) {
+	try := func(text string) {
+		want, err := strconv.ParseInt(text, 10, 64)
+		if x, ok := number.ToNumber(text); err != nil || !ok || x+0 != float64(want) || int64(x) != want {
+			t.Fatalf("%q is read as %v, %v", text, x, ok)
+		}
+	}
+	rng := rand.New(rand.NewPCG(18, 18))
+	for digits := 1; digits <= 10; digits++ {
+		try(strings.Repeat("9", digits))
+		for range 20_000 {
+			try(fmt.Sprintf("%0*d", digits, rng.Int64N(int64(math.Pow10(digits)))))
+		}
+	}
+}
+
 // A whole burst is at most the rounded 2^52 / interval exactly when burst * interval is
 // at most 2^52, and so is the rounded product.
 func TestLemmaBurst(t *testing.T) {
@@ -188,9 +251,23 @@ func TestLemmaSides(t *testing.T) {
 }
 
 // floor(q + 0.5), where q is the rounded quotient by w of a rounded multiple of w, is the
-// index of the window, of every clock that is a float.
+// index of the window, of every clock that is a float. fmod is the remainder of whole numbers
+// of any size.
 func TestLemmaIndex(t *testing.T) {
 	slow(t)
+	rng := rand.New(rand.NewPCG(19, 19))
+	for range 200_000 {
+		x, w := float64(magnitude(rng, 1<<62)), float64(magnitude(rng, 1<<52))
+		if rng.IntN(2) == 0 {
+			w *= 1 << 32
+		}
+		whole, _ := new(big.Float).SetFloat64(x).Int(nil)
+		by, _ := new(big.Float).SetFloat64(w).Int(nil)
+		want, _ := new(big.Float).SetInt(whole.Rem(whole, by)).Float64()
+		if got := number.Fmod(x, w); got != want {
+			t.Fatalf("fmod(%v, %v) is %v, want %v", x, w, got, want)
+		}
+	}
 	const bits, indexBits = 11, 6 // a double has 53 and 32
 	for w := int64(1); w <= 1<<(bits-1); w++ {
 		clock := int64(0)

@@ -1,0 +1,353 @@
+package precision
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
+
+	"github.com/tatami-rate/tatami/lua"
+)
+
+// The proofs in proof/ beside the scripts: every operation of a script stands there, and
+// nothing else. The form is explained at the top of each.
+
+// operation is one arithmetic operation of a script.
+type operation struct {
+	line        int    // of the script, from 1
+	operator    string // +, -, *, /, % or fmod
+	text        string // as the script has it, with no more brackets than it takes
+	left, right string // the operands, in the same way
+}
+
+// precedence is that of Lua's operators that luaText needs.
+var precedence = map[string]int{"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "^": 4}
+
+// luaText is an expression as Lua, with no more brackets than it takes.
+func luaText(e ast.Expr, within int) string {
+	switch e := e.(type) {
+	case *ast.NumberExpr:
+		return e.Value
+	case *ast.IdentExpr:
+		return e.Value
+	case *ast.StringExpr:
+		return "'" + e.Value + "'"
+	case *ast.UnaryMinusOpExpr:
+		return "-" + luaText(e.Expr, 3)
+	case *ast.UnaryLenOpExpr:
+		return "#" + luaText(e.Expr, 3)
+	case *ast.AttrGetExpr:
+		if key, ok := e.Key.(*ast.StringExpr); ok {
+			return luaText(e.Object, 9) + "." + key.Value
+		}
+		return luaText(e.Object, 9) + "[" + luaText(e.Key, 0) + "]"
+	case *ast.FuncCallExpr:
+		var args []string
+		for _, arg := range e.Args {
+			args = append(args, luaText(arg, 0))
+		}
+		return luaText(e.Func, 9) + "(" + strings.Join(args, ", ") + ")"
+	case *ast.StringConcatOpExpr:
+		return "(" + luaText(e.Lhs, 0) + " .. " + luaText(e.Rhs, 0) + ")"
+	case *ast.ArithmeticOpExpr:
+		p := precedence[e.Operator]
+		space := " "
+		if e.Operator == "^" {
+			space = ""
+		}
+		text := luaText(e.Lhs, p) + space + e.Operator + space + luaText(e.Rhs, p+1)
+		if p < within {
+			return "(" + text + ")"
+		}
+		return text
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+// isNumeral tells a number that is written down, 2^52 too.
+func isNumeral(e ast.Expr) bool {
+	if power, ok := e.(*ast.ArithmeticOpExpr); ok && power.Operator == "^" {
+		return isNumeral(power.Lhs) && isNumeral(power.Rhs)
+	}
+	_, ok := e.(*ast.NumberExpr)
+	return ok
+}
+
+// operations are the arithmetic operations of a script, in its order; those of numbers that
+// are written down, such as 2^63 - 1024, are none.
+func operations(t *testing.T, script Script) []operation {
+	t.Helper()
+	chunk, err := parse.Parse(strings.NewReader(lua.Assets[string(script)]), string(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []operation
+	var walk func(v reflect.Value)
+	walk = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Interface, reflect.Pointer:
+			if !v.IsNil() {
+				walk(v.Elem())
+			}
+			if v.Kind() != reflect.Pointer {
+				return
+			}
+			switch e := v.Interface().(type) {
+			case *ast.ArithmeticOpExpr:
+				if e.Operator != "^" && !(isNumeral(e.Lhs) && isNumeral(e.Rhs)) {
+					all = append(all, operation{e.Line(), e.Operator, luaText(e, 0), luaText(e.Lhs, 0), luaText(e.Rhs, 0)})
+				}
+			case *ast.FuncCallExpr:
+				if name, ok := e.Func.(*ast.IdentExpr); ok && name.Value == "fmod" {
+					all = append(all, operation{e.Line(), "fmod", luaText(e, 0), luaText(e.Args[0], 0), luaText(e.Args[1], 0)})
+				}
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i))
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					walk(v.Field(i))
+				}
+			}
+		}
+	}
+	walk(reflect.ValueOf(chunk))
+	slices.SortStableFunc(all, func(a, b operation) int { return a.line - b.line })
+	return all
+}
+
+// statement is one of Gappa's that rounds: a name, and the operation whose result it is. Where
+// that is a value which lemmas or branches give, there is no operator.
+type statement struct {
+	name, left, operator, right string
+}
+
+// tied is an operation of a script as a proof has it: by a statement of Gappa's or a lemma.
+type tied struct {
+	line      string // of the script
+	operation string
+	statement *statement
+	lemma     string
+}
+
+var (
+	gappaReal    = regexp.MustCompile(`^([A-Z]\w*) = (.*);$`)
+	gappaRounded = regexp.MustCompile(`^(\w+) (?:double= (.*)|= double\((.*)\));$`)
+	gappaBinary  = regexp.MustCompile(`^(\w+|\(\w+ [-+*/] \w+\)|0x1p\d+|\d+) ([-+*/]) ([\w.]+)$`)
+)
+
+// parseProof reads the part of a proof before what is assumed and proved, and ties each
+// operation of the script's that it names.
+func parseProof(t *testing.T, script Script, proof string) []tied {
+	t.Helper()
+	definitions, _, _ := strings.Cut(proof, "\n{ ")
+	_, definitions, _ = strings.Cut(definitions, "\n@double = float<ieee_64,ne>;\n")
+	lines := scriptLines(t, script)
+	var all []tied
+	reals := map[string]string{}
+	var bodies []string // of the statements so far
+	var line string
+	var open []operation // of the line, not tied yet
+	done := func() {
+		for _, o := range open {
+			t.Errorf("%s.g: %s: nothing says why it is exact: %s", script, line, o.text)
+		}
+		open = nil
+	}
+	tie := func(text string, lemma string, s *statement) {
+		i := slices.IndexFunc(open, func(o operation) bool { return o.text == text })
+		if i != 0 {
+			t.Errorf("%s.g: %s: not the next operation: %s", script, line, text)
+			return
+		}
+		all, open = append(all, tied{line, text, s, lemma}), open[1:]
+	}
+	above := func(text string) (tied, bool) {
+		for _, a := range all {
+			if a.operation == text {
+				return a, true
+			}
+		}
+		return tied{}, false
+	}
+	for _, g := range strings.Split(definitions, "\n") {
+		directive, rest, _ := strings.Cut(g, " ")
+		switch {
+		case directive == "#=":
+			done()
+			line, open = rest, slices.Clone(lines[rest])
+			if len(open) == 0 {
+				t.Errorf("%s.g: no line with an operation: %s", script, rest)
+			}
+		case directive == "#by":
+			lemma, text, _ := strings.Cut(rest, ": ")
+			for text == "*" && len(open) > 0 {
+				tie(open[0].text, lemma, nil)
+			}
+			if text != "*" {
+				tie(text, lemma, nil)
+			}
+		case directive == "#above":
+			if a, ok := above(rest); ok {
+				tie(rest, a.lemma, a.statement)
+			} else {
+				t.Errorf("%s.g: %s: not above: %s", script, line, rest)
+			}
+		case directive == "#as":
+			name, text, _ := strings.Cut(rest, ": ")
+			tie(text, "", &statement{name: name})
+		case strings.HasPrefix(g, "#") || g == "":
+		default:
+			if m := gappaReal.FindStringSubmatch(g); m != nil {
+				reals[m[1]] = m[2]
+				continue
+			}
+			m := gappaRounded.FindStringSubmatch(g)
+			if m == nil {
+				t.Errorf("%s.g: not a statement: %s", script, g)
+				continue
+			}
+			body := m[2] + m[3]
+			if real, ok := reals[body]; ok {
+				body = real
+			}
+			s := &statement{name: m[1]}
+			if b := gappaBinary.FindStringSubmatch(body); b != nil {
+				s.left, s.operator, s.right = b[1], b[2], b[3]
+			} else if strings.ContainsAny(body, " ()") {
+				t.Errorf("%s.g: not one operation: %s", script, g)
+			} else {
+				s.left = body
+			}
+			if len(open) > 0 && s.isOf(open[0], bodies, proof) {
+				tie(open[0].text, "", s)
+			}
+			bodies = append(bodies, body)
+		}
+	}
+	done()
+	return all
+}
+
+// isOf tells whether the statement is the operation: the same operator, and each operand that
+// the script has a name or a number for is that. A name of the script may have _ and more
+// after it, brackets hold what a statement above has proved, and a value of no operator is the
+// result of a product or a quotient, assumed to be whole.
+func (s *statement) isOf(o operation, bodies []string, proof string) bool {
+	if s.operator == "" {
+		return o.operator == "/" && strings.Contains(proof, "@FIX("+s.left+",0)")
+	}
+	operand := func(script, gappa string) bool {
+		if inside, ok := strings.CutPrefix(gappa, "("); ok {
+			return slices.Contains(bodies, strings.TrimSuffix(inside, ")"))
+		}
+		if number, ok := numeral(script); ok {
+			if value, ok := numeral(gappa); ok {
+				return value == number
+			}
+			least, most, ok := assumed(proof, gappa)
+			return ok && least <= number && number <= most
+		}
+		isName := regexp.MustCompile(`^\w+$`).MatchString(script)
+		return !isName || gappa == script || strings.HasPrefix(gappa, script+"_")
+	}
+	return s.operator == o.operator && operand(o.left, s.left) && operand(o.right, s.right)
+}
+
+// numeral is the value of a number as Lua or Gappa write it.
+func numeral(text string) (float64, bool) {
+	if power, ok := strings.CutPrefix(text, "2^"); ok {
+		text = "0x1p" + power
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil
+}
+
+// assumed is the range in which a proof takes a name to be.
+func assumed(proof, name string) (least, most float64, ok bool) {
+	m := regexp.MustCompile(`/\\ ` + name + ` in \[([^,]*),([^\]]*)\]`).FindStringSubmatch(proof)
+	if m == nil {
+		return 0, 0, false
+	}
+	least, ok1 := numeral(m[1])
+	most, ok2 := numeral(m[2])
+	return least, most, ok1 && ok2
+}
+
+// scriptLines are the operations of a script by its lines, without comment and indentation. Of
+// lines that are the same it has one.
+func scriptLines(t *testing.T, script Script) map[string][]operation {
+	t.Helper()
+	text := strings.Split(lua.Assets[string(script)], "\n")
+	lines := map[string][]operation{}
+	for _, o := range operations(t, script) {
+		code, _, _ := strings.Cut(text[o.line-1], " -- ")
+		code = strings.TrimSpace(code)
+		if other := lines[code]; len(other) == 0 || other[0].line == o.line {
+			lines[code] = append(other, o)
+		}
+	}
+	return lines
+}
+
+// goals are the names that a proof proves something about, and those that they are made of.
+func goals(proof string) map[string]bool {
+	definitions, conclusions, _ := strings.Cut(proof, "\n-> ")
+	conclusions, _, _ = strings.Cut(conclusions, "\n}")
+	of := map[string]bool{}
+	name := regexp.MustCompile(`[A-Za-z]\w*`)
+	for _, n := range name.FindAllString(conclusions, -1) {
+		of[n] = true
+	}
+	lines := strings.Split(definitions, "\n")
+	slices.Reverse(lines)
+	for _, line := range lines {
+		m := gappaRounded.FindStringSubmatch(line)
+		if m == nil {
+			m = gappaReal.FindStringSubmatch(line)
+		}
+		if m != nil && of[m[1]] {
+			for _, n := range name.FindAllString(strings.Join(m[2:], " "), -1) {
+				of[n] = true
+			}
+		}
+	}
+	return of
+}
+
+// Each operation of a script stands in its proof once or more, as the script has it, with what
+// proves it: a statement whose name Gappa proves something about, or a lemma that has a test.
+func TestProofIsOfTheScript(t *testing.T) {
+	tests, err := os.ReadFile("lemmas_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Scripts {
+		proof := readProof(t, s.Script)
+		stands, proved := map[string]bool{}, goals(proof)
+		for _, o := range parseProof(t, s.Script, proof) {
+			stands[o.line] = true
+			switch {
+			case o.statement != nil && !proved[o.statement.name]:
+				t.Errorf("%s.g: %s: nothing is proved of %s", s.Script, o.line, o.statement.name)
+			case o.statement == nil && !strings.Contains(string(tests), "\nfunc TestLemma"+o.lemma+"(t *testing.T) {"):
+				t.Errorf("%s.g: %s: lemmas_test.go has no TestLemma%s", s.Script, o.line, o.lemma)
+			}
+		}
+		for line, operations := range scriptLines(t, s.Script) {
+			if !stands[line] {
+				t.Errorf("%s.g lacks the line %d of the script: %s", s.Script, operations[0].line, line)
+			}
+		}
+	}
+}
