@@ -149,6 +149,9 @@ func TestLemmaPowers(t *testing.T) {
 		if r != float64(x%b) || (float64(x)-r)/float64(b) != float64(x/b) || less != float64((b-x%b)%b) {
 			t.Fatalf("%d / %d: %v is left, and %v of the negative one", x, b, r, less)
 		}
+		if y := math.Ldexp(float64(x), -1-rng.IntN(60)); y != math.Floor(y) && number.Mod(y, 1) == 0 {
+			t.Fatalf("%v %% 1 is 0", y)
+		}
 	}
 	try := func(n uint32) {
 		x := float64(n)
