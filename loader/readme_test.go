@@ -1,11 +1,37 @@
 package loader_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tatami-rate/tatami/loader"
 )
+
+// The README's table of scripts has the pins: the SHA1 of each and how late it may be.
+func TestReadmeScripts(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := loader.Scripts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		late := "0 ns"
+		if script.Bound > 0 {
+			late = fmt.Sprintf("less than %d ns", script.Bound.Nanoseconds())
+		}
+		_, row, _ := strings.Cut(string(readme), "\n| `"+script.Name+"` |")
+		row, _, _ = strings.Cut(row, "\n")
+		if want := " | `" + script.SHA1 + "` | " + late + " |"; !strings.HasSuffix(row, want) {
+			t.Errorf("README.md has of %s %q, want %q at its end", script.Name, row, want)
+		}
+	}
+}
 
 // The Go code of the README is that of examples, which are compiled: the program is all of
 // example_readme_test.go, and the rest stands in example_test.go.

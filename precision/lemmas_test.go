@@ -441,7 +441,7 @@ func TestLemmaFarGCRA(t *testing.T) {
 			t.Fatalf("%+v tat %d now %d: %+v, want %+v", g, tat, now, d, want)
 		}
 	}
-	t.Logf("at most %d ns more", longest)
+	checkObserved(t, "gcra_v2, waits from 2^53 on, ns more", fmt.Sprint(GCRAV2.farMoreNs()), fmt.Sprint(longest))
 }
 
 // The waits of window_v1 with a clock behind: exact below 2^53, 1 to 3 ns more from
@@ -476,7 +476,7 @@ func TestLemmaFarWindow(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("at most %d ns more", longest)
+	checkObserved(t, "window_v1, waits from 2^53 on, ns more", fmt.Sprint(WindowV1.farMoreNs()), fmt.Sprint(longest))
 }
 
 // gcra_v2 decides on a state with credit as on one without, keeps the credit and raises
@@ -525,6 +525,7 @@ func TestLemmaCredit(t *testing.T) {
 // is not.
 func TestLemmaExpiry(t *testing.T) {
 	slow(t)
+	played, allGone := 0, 0 // of the clocks with which no key may be gone early
 	always := func(aheadMs int64) func(*rand.Rand) int64 { return func(*rand.Rand) int64 { return aheadMs } }
 	for _, clocks := range []struct {
 		name      string
@@ -546,8 +547,14 @@ func TestLemmaExpiry(t *testing.T) {
 				if gone == 0 || (early > 0) != clocks.goneEarly {
 					t.Errorf("of %d keys gone %d are early", gone, early)
 				}
+				if !clocks.goneEarly {
+					played, allGone = played+1, allGone+gone
+				}
 			})
 		}
+	}
+	if played == 9 { // all of them, not only those that -run names
+		checkObserved(t, "keys gone early, with the clocks that Expiry asks for", "0", "0 of "+grouped(allGone)+" gone")
 	}
 }
 
@@ -661,7 +668,7 @@ func TestLemmaLongerInterval(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("early %d times, by at most %.3f of the bound", early, closest)
+	checkObserved(t, "gcra_v1 after steps back, early, in parts of (1 - r) x B", "1", fmt.Sprintf("%.3f", closest))
 	if early == 0 {
 		t.Error("no step back made it early: the bound was not tried")
 	}

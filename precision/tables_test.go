@@ -1,11 +1,13 @@
 package precision
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -153,6 +155,71 @@ func TestLemmasHaveTests(t *testing.T) {
 	for _, name := range named {
 		if !tests[name] {
 			t.Errorf("README.md names %s, which no package has", name)
+		}
+	}
+}
+
+// grouped is a number in groups of three digits.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// checkObserved holds a row of what was observed beside what is proven against a test's figures.
+func checkObserved(t *testing.T, what, proven, observed string) {
+	t.Helper()
+	for _, cells := range tableRows(section(t, readReadme(t), "## Observed beside proven")) {
+		if cells[0] == what {
+			if cells[1] != proven || cells[2] != observed {
+				t.Errorf("README.md, %s: proven %s, observed %s; here proven %s, observed %s", what, cells[1], cells[2], proven, observed)
+			}
+			return
+		}
+	}
+	t.Errorf("README.md has no row of what was observed: %s", what)
+}
+
+// The README says of each script the bound that the suite judges it by, and how many decisions
+// 10^9 are: those of gcra follow from the traces' lengths, a window's traces have some more.
+func TestBoundsInTables(t *testing.T) {
+	const decisions = 1_000_000_000
+	each := (decisions/len(Scripts) + traceCalls - 1) / traceCalls * traceCalls
+	streams := len(saturatedResidues) * (saturatedAdmissions + saturatedAdmissions/16)
+	v1 := fmt.Sprint(Scripts[0].BoundNs)
+	checkObserved(t, "gcra_v1, early, ns", "0", "0 of "+grouped(each+streams)+" native decisions")
+	checkObserved(t, "gcra_v1, late, ns", v1, v1)
+	checkObserved(t, "gcra_v2, early and late, ns", "0, 0", "0, 0 of "+grouped(each))
+	const windows = "window_v1, wrong decisions, replies, states, ttls"
+	text := section(t, readReadme(t), "## Observed beside proven")
+	m := regexp.MustCompile(regexp.QuoteMeta("| "+windows+" |") + ` 0 \| 0 of ([\d,]+) \|`).FindStringSubmatch(text)
+	if m == nil {
+		t.Errorf("README.md has no row of %s", windows)
+	} else if n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", "")); n < each || n > each+each/100 {
+		t.Errorf("README.md, %s: of %s, want %s or up to 1 %% more", windows, m[1], grouped(each))
+	}
+	claims := tableRows(section(t, readReadme(t), "## Claims"))
+	top, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Scripts {
+		want, late := ". = 0", "0 ns"
+		if s.BoundNs > 0 {
+			want, late = fmt.Sprintf("0 <= . <= %d", s.BoundNs), fmt.Sprintf("less than %d ns", s.BoundNs+1)
+		}
+		if i := slices.IndexFunc(claims, func(cells []string) bool { return cells[0] == string(s.Script) }); i < 0 || claims[i][2] != want {
+			t.Errorf("README.md does not claim of %s: %s", s.Script, want)
+		}
+		for _, cells := range tableRows(section(t, string(top), "## Scripts")) {
+			if cells[0] == "`"+string(s.Script)+"`" && cells[3] != late {
+				t.Errorf("../README.md has %s late by %s, want %s", s.Script, cells[3], late)
+			}
+		}
+		if most := s.Script.farMoreNs(); most > 0 && !strings.Contains(section(t, readReadme(t), "## Claims"), fmt.Sprintf("0 to %d more", most)) {
+			t.Errorf("README.md does not claim of %s: far waits 0 to %d more", s.Script, most)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package precision
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func TestSmallWorldOfGCRAV1(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d cases", tried)
+	checkObserved(t, "gcra_v1 on a grid of 4, every case", fmt.Sprintf("late %d", smallGrid-1), "nothing beyond in "+grouped(tried)+" cases")
 }
 
 // The asset itself, with 4 written in place of 256, against the native port.

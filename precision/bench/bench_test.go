@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -350,42 +348,6 @@ func TestTables(t *testing.T) {
 
 // unpadded has one space at most between two words.
 func unpadded(text string) string { return regexp.MustCompile(` +`).ReplaceAllString(text, " ") }
-
-// README.md shows the tables that the program writes: the same columns, rows and words,
-// and a figure or '-' in each cell.
-func TestReadme(t *testing.T) {
-	content, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var shown [][]string // the cells of a line of a table
-	for line := range strings.Lines(string(content)) {
-		if line = strings.TrimSpace(unpadded(line)); strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "| --") {
-			shown = append(shown, strings.Split(strings.Trim(line, "| "), " | "))
-		}
-	}
-	at := func(cells []string) int {
-		return slices.IndexFunc(shown, func(s []string) bool { return slices.Equal(s, cells) })
-	}
-	number := regexp.MustCompile(`^(-|[0-9]+(\.[0-9])?)$`)
-	for _, want := range tables(newRows(), parts{true, true, true}) {
-		start := at(want.columns)
-		if start < 0 || len(shown) < start+1+len(want.rows) {
-			t.Errorf("README.md lacks the table of %q", want.columns)
-			continue
-		}
-		for i, cells := range want.rows {
-			got := shown[start+1+i]
-			if len(got) != len(cells) || !slices.Equal(got[:want.names], cells[:want.names]) ||
-				slices.ContainsFunc(got[want.names:], func(cell string) bool { return !number.MatchString(cell) }) {
-				t.Errorf("README.md has the row %q where %q stands", got, cells[:want.names])
-			}
-		}
-		if !strings.Contains(string(content), want.legend) {
-			t.Errorf("README.md lacks the words:\n%s", want.legend)
-		}
-	}
-}
 
 func TestBounds(t *testing.T) {
 	for _, test := range []struct {

@@ -42,6 +42,30 @@ func TestPlots(t *testing.T) {
 	}
 }
 
+// Both READMEs show each plot, and the first says how far a TAT that is rounded goes.
+func TestReadmesShowThePlots(t *testing.T) {
+	plots, err := drawn1()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"../../../README.md": "precision/internal/plots/", "../../README.md": "internal/plots/"} {
+		readme, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range plots {
+			if !strings.Contains(string(readme), "]("+dir+p.File+")") {
+				t.Errorf("%s does not show %s", name, p.File)
+			}
+			_, figure, _ := strings.Cut(p.Caption, "in place of 1100 each time, ")
+			figure, _, isOf := strings.Cut(figure, " for ever")
+			if isOf && name == "../../../README.md" && !strings.Contains(string(readme), figure) {
+				t.Errorf("%s does not say %q", name, figure)
+			}
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
 	plots, err := drawn1()
 	if err != nil {
