@@ -146,103 +146,128 @@ var (
 	gappaBinary  = regexp.MustCompile(`^(\w+|\(\w+ [-+*/] \w+\)|0x1p\d+|\d+) ([-+*/]) ([\w.]+)$`)
 )
 
+// covers are the operations that a lemma can be the reason of.
+var covers = map[string]*regexp.Regexp{
+	"Remainder": regexp.MustCompile(` % \w+$`),
+	"Split":     regexp.MustCompile(`^ns % 1e9$`),
+	"Seconds":   regexp.MustCompile(`^-end_ns % 1e9$`),
+	"Powers": regexp.MustCompile(` % (1|256|2\^\d+)$|\* 256$|\* 256 \+ \w\d$|\) / (256|2\^16)$` +
+		`|^(index - i_low|w % 2\^32 - w_low|\w+ - [ipcw]\d)$`),
+	"Digits":  regexp.MustCompile(` \+ 0(\.0)?$`),
+	"Index":   regexp.MustCompile(`^fmod\(|^whole - whole % 1$`),
+	"Carried": regexp.MustCompile(`^carried - carried % 1$`),
+	"Sides":   regexp.MustCompile(`^\(last_s - tat_s\) \* 1e9`),
+}
+
+// reading is a proof that is being read: its script's lines, and of the line that was named
+// last the operations that nothing is the reason of yet.
+type reading struct {
+	t      *testing.T
+	script Script
+	proof  string
+	lines  map[string][]operation
+	line   string
+	open   []operation
+	tied   []tied
+	reals  map[string]string // Gappa's definitions of real numbers
+	bodies []string          // of the statements so far
+}
+
+func (r *reading) errorf(format string, args ...any) {
+	r.t.Helper()
+	r.t.Errorf("%s.g: %s: %s", r.script, r.line, fmt.Sprintf(format, args...))
+}
+
+// begin reads on with another line of the script.
+func (r *reading) begin(line string) {
+	for _, o := range r.open {
+		r.errorf("nothing says why it is exact: %s", o.text)
+	}
+	r.line, r.open = line, slices.Clone(r.lines[line])
+	if line != "" && len(r.open) == 0 {
+		r.errorf("the script has no such line with an operation")
+	}
+}
+
+// tie gives the line's next operation, which has to be this one, its reason.
+func (r *reading) tie(text, lemma string, s *statement) {
+	if len(r.open) == 0 || r.open[0].text != text {
+		r.errorf("not the next operation: %s", text)
+		return
+	}
+	if form := covers[lemma]; s == nil && (form == nil || !form.MatchString(text)) {
+		r.errorf("the lemma %s is not about %s", lemma, text)
+	}
+	r.tied, r.open = append(r.tied, tied{r.line, text, s, lemma}), r.open[1:]
+}
+
+// state reads a statement of Gappa's, and ties the next operation to it if that is what it is.
+func (r *reading) state(text string) {
+	if m := gappaReal.FindStringSubmatch(text); m != nil {
+		r.reals[m[1]] = m[2]
+		return
+	}
+	m := gappaRounded.FindStringSubmatch(text)
+	if m == nil {
+		r.errorf("not a statement: %s", text)
+		return
+	}
+	body := m[2] + m[3]
+	if real, ok := r.reals[body]; ok {
+		body = real
+	}
+	s := &statement{name: m[1], left: body}
+	if b := gappaBinary.FindStringSubmatch(body); b != nil {
+		s.left, s.operator, s.right = b[1], b[2], b[3]
+	} else if strings.ContainsAny(body, " ()") {
+		r.errorf("not one operation: %s", text)
+	}
+	if len(r.open) > 0 && s.isOf(r.open[0], r.bodies, r.proof) {
+		r.tie(r.open[0].text, "", s)
+	}
+	r.bodies = append(r.bodies, body)
+}
+
 // parseProof reads the part of a proof before what is assumed and proved, and ties each
 // operation of the script's that it names.
 func parseProof(t *testing.T, script Script, proof string) []tied {
 	t.Helper()
 	definitions, _, _ := strings.Cut(proof, "\n{ ")
 	_, definitions, _ = strings.Cut(definitions, "\n@double = float<ieee_64,ne>;\n")
-	lines := scriptLines(t, script)
-	var all []tied
-	reals := map[string]string{}
-	var bodies []string // of the statements so far
-	var line string
-	var open []operation // of the line, not tied yet
-	done := func() {
-		for _, o := range open {
-			t.Errorf("%s.g: %s: nothing says why it is exact: %s", script, line, o.text)
-		}
-		open = nil
-	}
-	tie := func(text string, lemma string, s *statement) {
-		i := slices.IndexFunc(open, func(o operation) bool { return o.text == text })
-		if i != 0 {
-			t.Errorf("%s.g: %s: not the next operation: %s", script, line, text)
-			return
-		}
-		all, open = append(all, tied{line, text, s, lemma}), open[1:]
-	}
-	above := func(text string) (tied, bool) {
-		for _, a := range all {
-			if a.operation == text {
-				return a, true
-			}
-		}
-		return tied{}, false
-	}
-	for _, g := range strings.Split(definitions, "\n") {
-		directive, rest, _ := strings.Cut(g, " ")
+	r := reading{t: t, script: script, proof: proof, lines: scriptLines(t, script), reals: map[string]string{}}
+	for _, text := range strings.Split(definitions, "\n") {
+		directive, rest, _ := strings.Cut(text, " ")
+		name, operation, _ := strings.Cut(rest, ": ")
 		switch {
 		case directive == "#=":
-			done()
-			line, open = rest, slices.Clone(lines[rest])
-			if len(open) == 0 {
-				t.Errorf("%s.g: no line with an operation: %s", script, rest)
+			r.begin(rest)
+		case directive == "#by" && operation == "*":
+			for len(r.open) > 0 {
+				r.tie(r.open[0].text, name, nil)
 			}
 		case directive == "#by":
-			lemma, text, _ := strings.Cut(rest, ": ")
-			for text == "*" && len(open) > 0 {
-				tie(open[0].text, lemma, nil)
-			}
-			if text != "*" {
-				tie(text, lemma, nil)
-			}
-		case directive == "#above":
-			if a, ok := above(rest); ok {
-				tie(rest, a.lemma, a.statement)
-			} else {
-				t.Errorf("%s.g: %s: not above: %s", script, line, rest)
-			}
+			r.tie(operation, name, nil)
 		case directive == "#as":
-			name, text, _ := strings.Cut(rest, ": ")
-			tie(text, "", &statement{name: name})
-		case strings.HasPrefix(g, "#") || g == "":
-		default:
-			if m := gappaReal.FindStringSubmatch(g); m != nil {
-				reals[m[1]] = m[2]
+			r.tie(operation, "", &statement{name: name})
+		case directive == "#above":
+			i := slices.IndexFunc(r.tied, func(o tied) bool { return o.operation == rest })
+			if i < 0 {
+				r.errorf("not above: %s", rest)
 				continue
 			}
-			m := gappaRounded.FindStringSubmatch(g)
-			if m == nil {
-				t.Errorf("%s.g: not a statement: %s", script, g)
-				continue
-			}
-			body := m[2] + m[3]
-			if real, ok := reals[body]; ok {
-				body = real
-			}
-			s := &statement{name: m[1]}
-			if b := gappaBinary.FindStringSubmatch(body); b != nil {
-				s.left, s.operator, s.right = b[1], b[2], b[3]
-			} else if strings.ContainsAny(body, " ()") {
-				t.Errorf("%s.g: not one operation: %s", script, g)
-			} else {
-				s.left = body
-			}
-			if len(open) > 0 && s.isOf(open[0], bodies, proof) {
-				tie(open[0].text, "", s)
-			}
-			bodies = append(bodies, body)
+			r.tie(rest, r.tied[i].lemma, r.tied[i].statement)
+		case text != "" && !strings.HasPrefix(text, "#"):
+			r.state(text)
 		}
 	}
-	done()
-	return all
+	r.begin("")
+	return r.tied
 }
 
 // isOf tells whether the statement is the operation: the same operator, and each operand that
 // the script has a name or a number for is that. A name of the script may have _ and more
 // after it, brackets hold what a statement above has proved, and a value of no operator is the
-// result of a product or a quotient, assumed to be whole.
+// result of a quotient, assumed to be whole.
 func (s *statement) isOf(o operation, bodies []string, proof string) bool {
 	if s.operator == "" {
 		return o.operator == "/" && strings.Contains(proof, "@FIX("+s.left+",0)")
@@ -300,7 +325,7 @@ func scriptLines(t *testing.T, script Script) map[string][]operation {
 	return lines
 }
 
-// goals are the names that a proof proves something about, and those that they are made of.
+// goals are the names that a proof proves something about, and those of which they are made.
 func goals(proof string) map[string]bool {
 	definitions, conclusions, _ := strings.Cut(proof, "\n-> ")
 	conclusions, _, _ = strings.Cut(conclusions, "\n}")

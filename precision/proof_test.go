@@ -1,6 +1,7 @@
 package precision
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,6 +48,44 @@ func TestProof(t *testing.T) {
 	for _, s := range Scripts {
 		if out := gappa(t, readProof(t, s.Script)); out != "" {
 			t.Errorf("%s: %s", s.Script, out)
+		}
+	}
+}
+
+// The proofs assume no less of the arguments, the clock and the state than a script may find,
+// by the ranges that README.md gives.
+func TestProofAssumesTheDomain(t *testing.T) {
+	const p = "0x1p"
+	all := map[string][2]string{"a": {"1", "9007199254740991"}, "b": {"1", "9007199254740991"}, "us": {"0", "999999"},
+		"now_sub_ns": {"0", "999999999"}}
+	gcra := map[string][2]string{"period_ns": {"1", p + "52"}, "interval_": {"1", p + "52"},
+		"sub_ns": {"0", "999999999"}, "Spend": {"0", p + "52"}, "left_": {"1", p + "52"}, "tat_sub_ns": {"0", "999999999"}}
+	for script, more := range map[Script]map[string][2]string{
+		GCRAV1: {"burst": {"1", p + "52"}, "now_s": {"0", "4611686018"}, "below": {"0", "255"}, "up": {"0", "256"}, "now_grid_": {"0", p + "61"},
+			"tau_": {"256", p + "60"}, "stored_s": {"0", "4611686018"}, "tat_": {"0", p + "61"}, "Spend": {"0", p + "60"},
+			"ahead_": {"0", p + "61"}, "left_": {"256", p + "60"}, "margin_s": {"2", "61"}, "now_s_": {"0", "2305843009"}},
+		GCRAV2: {"now_s": {"0", "9223372036"}, "now_s_late": {"9218868437", "9999999999"}, "stored_s": {"0", "9999999999"},
+			"Tau": {"1", p + "52"}, "tau_": {"1", p + "52"}, "ahead_": {"0", "9007199254740991"}, "last_s": {"0", "9999999999"},
+			"last_sub_ns": {"0", "999999999"}, "tat_s_": {"0", "9223372036"}, "margin_s": {"2", "61"},
+			"expiry_s_tat": {"0", "9223372036"}, "expiry_s_last": {"0", "9999999999"}},
+		WindowV1: {"now_s": {"0", "4611686018"}, "w": {"1", p + "52"}, "index": {"1", "4294967295"}, "stored": {"0", "4294967295"},
+			"n": {"2", p + "31"}, "previous": {"1", "65535"}, "left_": {"1", p + "52"}, "current": {"0", "65535"},
+			"amount": {"1", "65535"}, "cost": {"0", p + "52"}, "carried": {"0", "65535"}, "gap": {"0", p + "52"},
+			"from": {"0", p + "52"}, "e": {"0", "4503599627370495"}, "margin_s": {"1", "60"}},
+	} {
+		proof := readProof(t, script)
+		domain := maps.Clone(all)
+		if !script.IsWindow() {
+			maps.Copy(domain, gcra)
+		}
+		maps.Copy(domain, more)
+		for name, want := range domain {
+			least, most, ok := assumed(proof, name)
+			from, _ := numeral(want[0])
+			to, _ := numeral(want[1])
+			if !ok || least > from || most < to {
+				t.Errorf("%s.g assumes %s in %v .. %v, a script has %s .. %s", script, name, least, most, want[0], want[1])
+			}
 		}
 	}
 }
