@@ -154,7 +154,7 @@ var covers = map[string]*regexp.Regexp{
 	"Powers": regexp.MustCompile(` % (1|256|2\^\d+)$|\* 256$|\* 256 \+ \w\d$|\) / (256|2\^16)$` +
 		`|^(index - i_low|w % 2\^32 - w_low|\w+ - [ipcw]\d)$`),
 	"Digits":  regexp.MustCompile(` \+ 0(\.0)?$`),
-	"Index":   regexp.MustCompile(`^fmod\(|^whole - whole % 1$`),
+	"Index":   regexp.MustCompile(`^fmod\(|^cycle_ns - began_ns$|^whole - whole % 1$`),
 	"Carried": regexp.MustCompile(`^carried - carried % 1$`),
 	"Sides":   regexp.MustCompile(`^\(last_s - tat_s\) \* 1e9`),
 }
@@ -170,7 +170,9 @@ type reading struct {
 	open   []operation
 	tied   []tied
 	reals  map[string]string // Gappa's definitions of real numbers
-	bodies []string          // of the statements so far
+	// the statements so far, by name, and what they round
+	statements map[string]*statement
+	bodies     []string
 }
 
 func (r *reading) errorf(format string, args ...any) {
@@ -225,7 +227,7 @@ func (r *reading) state(text string) {
 	if len(r.open) > 0 && s.isOf(r.open[0], r.bodies, r.proof) {
 		r.tie(r.open[0].text, "", s)
 	}
-	r.bodies = append(r.bodies, body)
+	r.statements[s.name], r.bodies = s, append(r.bodies, body)
 }
 
 // parseProof reads the part of a proof before what is assumed and proved, and ties each
@@ -234,7 +236,8 @@ func parseProof(t *testing.T, script Script, proof string) []tied {
 	t.Helper()
 	definitions, _, _ := strings.Cut(proof, "\n{ ")
 	_, definitions, _ = strings.Cut(definitions, "\n@double = float<ieee_64,ne>;\n")
-	r := reading{t: t, script: script, proof: proof, lines: scriptLines(t, script), reals: map[string]string{}}
+	r := reading{t: t, script: script, proof: proof, lines: scriptLines(t, script),
+		reals: map[string]string{}, statements: map[string]*statement{}}
 	for _, text := range strings.Split(definitions, "\n") {
 		directive, rest, _ := strings.Cut(text, " ")
 		name, operation, _ := strings.Cut(rest, ": ")
@@ -248,7 +251,11 @@ func parseProof(t *testing.T, script Script, proof string) []tied {
 		case directive == "#by":
 			r.tie(operation, name, nil)
 		case directive == "#as":
-			r.tie(operation, "", &statement{name: name})
+			if s := r.statements[name]; s != nil && len(r.open) > 0 && s.isOf(r.open[0], r.bodies, r.proof) {
+				r.tie(operation, "", s)
+			} else {
+				r.errorf("%s is not as %s", operation, name)
+			}
 		case directive == "#above":
 			i := slices.IndexFunc(r.tied, func(o tied) bool { return o.operation == rest })
 			if i < 0 {

@@ -3,7 +3,7 @@
 # A line of the script stands after "#=". Its operations follow in the order in which it
 # computes them, each as what is proved of it here, or after "#by" with the lemma that covers
 # it: precision/lemmas_test.go has a test of each, of what Gappa cannot state. "#above" says
-# that the same operation stands further up, "#as" that it rounds what this name is.
+# that the same operation stands further up, "#as" one that this name covers too.
 #
 # To the left of -> stands what the script's checks and branches give of the operands;
 # to the right, what is proved. "x - X in [0,0]" says that the operation x is exact,

@@ -3,7 +3,7 @@
 # A line of the script stands after "#=". Its operations follow in the order in which it
 # computes them, each as what is proved of it here, or after "#by" with the lemma that covers
 # it: precision/lemmas_test.go has a test of each, of what Gappa cannot state. "#above" says
-# that the same operation stands further up, "#as" that it rounds what this name is.
+# that the same operation stands further up, "#as" one that this name covers too.
 #
 # To the left of -> stands what the script's checks and branches give of the operands;
 # to the right, what is proved. "x - X in [0,0]" says that the operation x is exact,
@@ -49,9 +49,9 @@ span double= w * 0x1p32;
 #above w * 2^32
 #by Index: fmod(cycle_ns, w * 2^32)
 #= local whole = (cycle_ns - began_ns) / w + 0.5
+#by Index: cycle_ns - began_ns
 Times_w = index * w;
 times_w = double(Times_w);
-#as times_w: cycle_ns - began_ns
 Index = times_w / w;
 index_near = double(Index);
 whole double= index_near + 0.5;
