@@ -68,9 +68,9 @@ func TestUnseenMutantsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range mutants {
-		if m.was == "return done" {
+		if m.line == "{{return done => do end}}" {
 			names, seen, err := s.unseen([]mutant{m, m}, []string{"arguments", ""})
-			if err != nil || seen != 0 || len(names) != 1 || !strings.Contains(names[0], "return done  =>  do end") {
+			if err != nil || seen != 0 || len(names) != 1 || !strings.Contains(names[0], m.line) {
 				t.Errorf("%d fall, unseen are %q, %v; want the mutant that falls in the suite", seen, names, err)
 			}
 			return
