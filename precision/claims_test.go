@@ -132,6 +132,9 @@ func TestFedKeepsCounts(t *testing.T) {
 	if f.counts != (Counts{}) {
 		t.Errorf("counts that weigh no more are %+v", f.counts)
 	}
+	if other.NowNs = 10_000_300; f.Foreign(&other) { // a clock that went back
+		t.Error("counts that are gone are another period's")
+	}
 }
 
 // A gcra key is not the call's by its TAT alone.

@@ -241,8 +241,7 @@ func newJudge32(script Script, limit Call) judge32 {
 		w := Window{Amount: limit.Amount, PeriodNs: limit.PeriodNs, Sliding: limit.Sliding}
 		return &windowJudge32{w, []Counts{{}}}
 	}
-	own := NewGCRA(limit.Amount, limit.PeriodNs, limit.Burst, script.Grid())
-	return &gcraJudge32{exact: NewGCRA(limit.Amount, limit.PeriodNs, limit.Burst, 1), own: own, lateNs: script.Grid() - 1}
+	return &gcraJudge32{limit: limit, earliest: NewFed(script, 1), latest: NewFed(script, script.Grid())}
 }
 
 // diesWithin tells whether a key with this PTTL, cut to whole ms, -1 for none and -2
@@ -251,28 +250,30 @@ func diesWithin(ttlMs, ns int64) bool {
 	return ttlMs != -1 && (max(ttlMs, -1)+1)*1e6 < ns
 }
 
-// gcraJudge32 keeps the least that the TAT can be by the exact interval, and the most by
-// the script's own, which is late by lateNs at most.
+// gcraJudge32 keeps two exact limiters: one of the exact interval that was fed as early as can
+// be, and one of the script's own as late. A script is later than that by less than its grid.
 type gcraJudge32 struct {
-	exact, own       GCRA
-	lateNs           int64
-	earliest, latest int64
+	limit            Call
+	earliest, latest *Fed
 }
 
 func (j *gcraJudge32) call(cost, fromNs, toNs, status, ttlMs int64) string {
-	switch {
-	case (status == -1) != (cost > j.exact.Burst):
+	first, last := j.limit, j.limit
+	first.Cost, first.NowNs = cost, fromNs
+	last.Cost, last.NowNs = cost, toNs
+	switch early, late := j.earliest.Ask(&last), j.latest.GCRA(&first).FirstNs(j.latest.tat, cost)+j.latest.grid-1; {
+	case (status == -1) != (early.Status == -1):
 		return "wrong status"
-	case status == 1 && toNs < j.exact.FirstNs(j.earliest, cost):
-		return fmt.Sprintf("admitted %d ns early", j.exact.FirstNs(j.earliest, cost)-toNs)
-	case status == 0 && fromNs >= j.own.FirstNs(j.latest, cost)+j.lateNs:
+	case status == 1 && early.Status == 0:
+		return fmt.Sprintf("admitted %d ns early", early.RetryAfterNs)
+	case status == 0 && fromNs >= late:
 		return "refused what fits"
-	case status == 1 && cost > 0:
-		j.earliest = max(j.earliest, fromNs) + cost*j.exact.Interval
-		j.latest = max(j.latest, toNs) + cost*j.own.Interval
+	case status == 1:
+		j.earliest.Admit(&first)
+		j.latest.Admit(&last)
 	}
-	if diesWithin(ttlMs, j.earliest-toNs) {
-		return fmt.Sprintf("the key dies before its TAT, %d at the earliest", j.earliest)
+	if diesWithin(ttlMs, j.earliest.tat-toNs) {
+		return fmt.Sprintf("the key dies before its TAT, %d at the earliest", j.earliest.tat)
 	}
 	return ""
 }
