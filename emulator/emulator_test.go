@@ -309,14 +309,21 @@ func TestSnippets(t *testing.T) {
 	onBoth(t, func(t *testing.T, s redis.Scripter) {
 		ctx := t.Context()
 		for _, c := range snippets {
-			for _, prepare := range [][]any{{"DEL", "{s}1", "{s}2", "{s}3"}, {"SET", "{s}2", "v"}, {"RPUSH", "{s}3", "a"}} {
-				if err := do(s, prepare...).Err(); err != nil {
-					t.Fatal(err)
-				}
+			tries := 1
+			if _, own := s.(*Redis); !own && strings.Contains(c.script, "'PTTL'") {
+				tries = 5 // a millisecond may pass within a server's script
 			}
-			got := outcome(s.Eval(ctx, c.script, []string{"{s}1", "{s}2", "{s}3"}, "first", 2))
-			sum := sha1.Sum([]byte(c.script))
-			got = strings.ReplaceAll(got, hex.EncodeToString(sum[:]), "SHA")
+			got := ""
+			for ; tries > 0 && got != c.want; tries-- {
+				for _, prepare := range [][]any{{"DEL", "{s}1", "{s}2", "{s}3"}, {"SET", "{s}2", "v"}, {"RPUSH", "{s}3", "a"}} {
+					if err := do(s, prepare...).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				got = outcome(s.Eval(ctx, c.script, []string{"{s}1", "{s}2", "{s}3"}, "first", 2))
+				sum := sha1.Sum([]byte(c.script))
+				got = strings.ReplaceAll(got, hex.EncodeToString(sum[:]), "SHA")
+			}
 			if got != c.want {
 				t.Errorf("%s\n got %s\nwant %s", c.script, got, c.want)
 			}
