@@ -133,7 +133,7 @@ func TestNameRuleOfReadme(t *testing.T) {
 				err := loader.Limit{Amount: 1, Period: time.Second, Name: text}.Validate()
 				good := name.MatchString(text) && len(text) <= most
 				if (err == nil) != good {
-					t.Errorf("%q: %v, by lua/README.md it is good %v", text, err, good)
+					t.Fatalf("%q: %v, by lua/README.md it is good %v", text, err, good)
 				}
 			}
 		}
