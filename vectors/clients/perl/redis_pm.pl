@@ -47,7 +47,7 @@ for my $path (@ARGV ? @ARGV : glob "$Bin/../../*_v*.json") {
             for my $step ($test->{steps}->@*) {
                 my ($expire, $reply) = $step->@{qw(expire reply)};
                 $expire eq 'none' ? $client->persist($key) : $client->pexpire($key, $expire) if $expire ne '';
-                my $answer = eval { fit([$allow->($key, @$lead, $step->{argv}->@*)], $reply) } // $@ =~ s/^\[\w+\] //r;
+                my $answer = eval { fit([$allow->($key, @$lead, $step->{argv}->@*)], $reply) } // $@ =~ s/^\[\w+\] |\n//gr;
                 $answer = $step->{error} if $step->{error} && $answer =~ /^\Q$step->{error}/;
                 my $state = $client->type($key) eq 'string' ? unpack 'H*', $client->get($key) : '';
                 $state = $step->{state} if $state =~ /^$step->{state}\z/;
