@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help test precision precision-long replay plots proof controls mutants clients servers-32 load sum bench check luacheck
+.PHONY: help test precision precision-long replay plots proof controls mutants mutants-go clients servers-32 load sum bench check luacheck
 
 # $(call need,tool ...) stops, and names the first of these tools that is not on PATH.
 need = @for tool in $(1); do command -v $$tool >/dev/null || { echo "make $@: $$tool is not on PATH"; exit 1; }; done
@@ -46,6 +46,10 @@ controls: ## play wrong scripts, one published fault each; the suite must reject
 mutants: ## change the scripts a token at a time; the suite must notice, and the vectors alone. ASSET=gcra_v2 tries one
 	$(call need,go)
 	go run ./precision/internal/mutants $(if $(ASSET),-asset '$(ASSET)')
+
+mutants-go: ## change the Go code that decides an operator at a time; its tests must notice. PKG=./loader tries one
+	$(call need,go)
+	go run ./precision/internal/gomutants -gremlins $(call tool,gremlins) $(if $(PKG),-package '$(PKG)')
 
 clients: ## play the vectors by the client libraries of other languages that are installed, on REDIS_URL or a server of its own
 	vectors/clients/run.sh

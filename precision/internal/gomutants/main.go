@@ -1,0 +1,128 @@
+// Command gomutants changes the Go code that decides one operator at a time, by gremlins,
+// and runs the package's fast tests on each mutant. A mutant that passes them is a
+// survivor, and survivors.txt must say why it does the same. It ends with exit code 1 when
+// one is not explained, when an explanation fits no survivor, when a mutant that is not
+// said to wait for ever takes too long, or when fewer than 90 % of a package's fall.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// leastKilled is the share of a package's mutants that must fall.
+const leastKilled = 0.9
+
+func main() {
+	if filepath.Base(os.Args[0]) == "go" {
+		os.Exit(goCommand(os.Args[1:]))
+	}
+	gremlins := flag.String("gremlins", "gremlins", "the path of gremlins")
+	only := flag.String("package", "", "try this package alone, such as ./loader")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "gomutants: there are no other arguments")
+		os.Exit(2)
+	}
+	if err := run(*gremlins, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "gomutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(gremlins, only string) error {
+	reasons, err := explanations(survivorsText)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "package\tmutants\tkilled\tof them loop\twait\tkilled %\tsurvive\texplained\t")
+	var open []string
+	tried := 0
+	for _, p := range packages {
+		if only != "" && filepath.Clean(only) != p.path {
+			continue
+		}
+		tried++
+		mutants, looped, err := p.unleash(gremlins)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+		c := judge(p, mutants, reasons)
+		c.looped = looped
+		open = append(open, c.open...)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t\n",
+			p.path, c.mutants, c.killed, c.looped, c.waited, 100*c.share(), c.survive, c.explained)
+	}
+	if tried == 0 {
+		return fmt.Errorf("there is no package %q", only)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	slices.Sort(open)
+	for _, line := range open {
+		fmt.Println(line)
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("%d things to look at", len(open))
+	}
+	return nil
+}
+
+// count is what became of a package's mutants. open names what has to be looked at.
+type count struct {
+	mutants, killed, looped, waited, survive, explained int
+	open                                                []string
+}
+
+func (c count) share() float64 { return float64(c.killed) / float64(c.mutants) }
+
+// judge holds what became of a package's mutants against the explanations.
+func judge(p pkg, mutants []mutant, reasons map[string]string) (c count) {
+	named := map[string]bool{}
+	for _, m := range mutants {
+		name := m.String()
+		switch reason := reasons[name]; m.status {
+		case "NOT VIABLE":
+			continue
+		case "KILLED":
+			c.killed++
+			if reason != "" && !strings.HasPrefix(reason, waits) {
+				c.open = append(c.open, "explained, but no survivor: "+name)
+			}
+		case "TIMED OUT":
+			// On a busy machine a run may only be slow.
+			c.killed++
+			c.waited++
+			if !strings.HasPrefix(reason, waits) {
+				c.open = append(c.open, "takes too long, not explained: "+name)
+			}
+		case "LIVED", "NOT COVERED":
+			c.survive++
+			if reason == "" || strings.HasPrefix(reason, waits) {
+				c.open = append(c.open, "survives, not explained: "+name)
+			} else {
+				c.explained++
+			}
+		default:
+			c.open = append(c.open, m.status+": "+name)
+		}
+		c.mutants++
+		named[name] = true
+	}
+	for name := range reasons {
+		if p.has(fileOf(name)) && !named[name] {
+			c.open = append(c.open, "explained, but no mutant: "+name)
+		}
+	}
+	if !(c.share() >= leastKilled) { // nor is it without mutants
+		c.open = append(c.open, fmt.Sprintf("%s: fewer than %.0f %% fall", p.path, 100*leastKilled))
+	}
+	return c
+}
