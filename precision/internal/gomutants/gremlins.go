@@ -23,7 +23,7 @@ const (
 )
 
 // unleash has gremlins try the package's mutants. gremlins calls go, and finds this program
-// in its place: see goCommand. INVERT_NEGATIVES is off, as ARITHMETIC_BASE makes the same
+// in its place: see goCommand and compileCommand. INVERT_NEGATIVES is off, as ARITHMETIC_BASE makes the same
 // mutants. looped is how many of them the limit of processor time has ended.
 func (p pkg) unleash(gremlins string) (mutants []mutant, looped int, err error) {
 	self, err := os.Executable()
@@ -39,10 +39,12 @@ func (p pkg) unleash(gremlins string) (mutants []mutant, looped int, err error) 
 		return nil, 0, err
 	}
 	defer os.RemoveAll(temp)
-	if err := os.Symlink(self, filepath.Join(temp, "go")); err != nil {
-		return nil, 0, err
+	for _, name := range []string{"go", "compile"} {
+		if err := os.Symlink(self, filepath.Join(temp, name)); err != nil {
+			return nil, 0, err
+		}
 	}
-	output, loops := filepath.Join(temp, "output.json"), filepath.Join(temp, "loops")
+	output := filepath.Join(temp, "output.json")
 	args := []string{"unleash", "./" + p.path, "--output", output, "--workers", workers, "--timeout-coefficient", patience,
 		"--invert-assignments", "--invert-bitwise", "--invert-logical", "--invert-loopctrl", "--remove-self-assignments",
 		"--invert-negatives=false", "--exclude-files", "/"}
@@ -51,7 +53,7 @@ func (p pkg) unleash(gremlins string) (mutants []mutant, looped int, err error) 
 	}
 	cmd := exec.Command(gremlins, args...)
 	cmd.Env = append(os.Environ(), "PATH="+temp+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"GOMUTANTS_GO="+theirs, "GOMUTANTS_PACKAGE="+p.path, "GOMUTANTS_LOOPS="+loops)
+		"GOMUTANTS_GO="+theirs, "GOMUTANTS_PACKAGE="+p.path, "GOMUTANTS_TEMP="+temp)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, 0, err
@@ -60,7 +62,7 @@ func (p pkg) unleash(gremlins string) (mutants []mutant, looped int, err error) 
 	if err != nil {
 		return nil, 0, fmt.Errorf("gremlins found no mutant: %w", err)
 	}
-	if text, err := os.ReadFile(loops); err == nil {
+	if text, err := os.ReadFile(filepath.Join(temp, "loops")); err == nil {
 		looped = len(text)
 	}
 	mutants, err = p.read(report)
@@ -113,7 +115,7 @@ var (
 // without what slows that down. `go test` ends with 1 also when a mutant does not compile,
 // which gremlins would take for a kill; here that is 2. Anything else is no kill either.
 func goCommand(args []string) int {
-	theirs := os.Getenv("GOMUTANTS_GO")
+	theirs, temp := os.Getenv("GOMUTANTS_GO"), os.Getenv("GOMUTANTS_TEMP")
 	if args[0] != "test" {
 		cmd := exec.Command(theirs, args...)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -122,7 +124,7 @@ func goCommand(args []string) int {
 	at := slices.IndexFunc(packages, func(p pkg) bool { return p.path == os.Getenv("GOMUTANTS_PACKAGE") })
 	p := packages[at]
 	flags := []string{"test", "-count=1", "-short", "-vet=off", "-run", p.run, "-skip", p.skip, "-ldflags=-s -w",
-		"-gcflags=github.com/tatami-rate/tatami/...=-N -l -dwarf=false",
+		"-gcflags=" + module + "...=-N -l -dwarf=false", "-toolexec=" + filepath.Join(temp, "compile"),
 		`-exec=/bin/sh -c 'ulimit -t ` + processorS + ` && exec "$0" "$@"'`}
 	cmd := exec.Command(theirs, slices.Concat(flags, args[1:])...)
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(theirs), "CGO_ENABLED=0", "IMAGES=none", "REQUIRE_SERVERS=")
@@ -135,7 +137,7 @@ func goCommand(args []string) int {
 	case failed.Match(out):
 		code = 1
 		if looped.Match(out) {
-			file, err := os.OpenFile(os.Getenv("GOMUTANTS_LOOPS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			file, err := os.OpenFile(filepath.Join(temp, "loops"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err == nil {
 				_, err = file.WriteString("x")
 			}

@@ -19,8 +19,11 @@ import (
 const leastKilled = 0.9
 
 func main() {
-	if filepath.Base(os.Args[0]) == "go" {
+	switch filepath.Base(os.Args[0]) {
+	case "go":
 		os.Exit(goCommand(os.Args[1:]))
+	case "compile":
+		os.Exit(compileCommand(os.Args[1], os.Args[2:]))
 	}
 	gremlins := flag.String("gremlins", "gremlins", "the path of gremlins")
 	only := flag.String("package", "", "try this package alone, such as ./loader")
