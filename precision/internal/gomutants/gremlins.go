@@ -123,7 +123,7 @@ func goCommand(args []string) int {
 	}
 	at := slices.IndexFunc(packages, func(p pkg) bool { return p.path == os.Getenv("GOMUTANTS_PACKAGE") })
 	p := packages[at]
-	flags := []string{"test", "-count=1", "-short", "-vet=off", "-run", p.run, "-skip", p.skip, "-ldflags=-s -w",
+	flags := []string{"test", "-count=1", "-short", "-vet=off", "-skip", "^(" + p.skip + ")$", "-ldflags=-s -w",
 		"-gcflags=" + module + "...=-N -l -dwarf=false", "-toolexec=" + filepath.Join(temp, "compile"),
 		`-exec=/bin/sh -c 'ulimit -t ` + processorS + ` && exec "$0" "$@"'`}
 	cmd := exec.Command(theirs, slices.Concat(flags, args[1:])...)
