@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,38 +15,44 @@ import (
 
 const (
 	workers = "2" // mutants tried at a time
-	// A mutant may take so many times as long as the first run, by the clock on the wall,
-	// building included. What waits for ever ends so.
-	patience = "30"
 	// The tests of a mutant may take so much of a processor, many times of what they need,
 	// however busy the machine is. What loops ends so, and is killed.
 	processorS = "30"
+	// What waits for ever ends after this. On a busy machine a run may only be slow, so that
+	// alone is no kill.
+	patience = "3m"
+	// gremlins' own limit, so many times the first run, is never met.
+	coefficient = "1000"
 )
+
+// ended is how many mutants the limits have ended.
+type ended struct{ looped, waited int }
 
 // unleash has gremlins try the package's mutants. gremlins calls go, and finds this program
 // in its place: see goCommand and compileCommand. INVERT_NEGATIVES is off, as ARITHMETIC_BASE makes the same
-// mutants. looped is how many of them the limit of processor time has ended.
-func (p pkg) unleash(gremlins string) (mutants []mutant, looped int, err error) {
+// mutants. ended is how many of
+// them each limit has ended.
+func (p pkg) unleash(gremlins string) (mutants []mutant, ended ended, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, 0, err
+		return nil, ended, err
 	}
 	theirs, err := exec.LookPath("go")
 	if err != nil {
-		return nil, 0, err
+		return nil, ended, err
 	}
 	temp, err := os.MkdirTemp("", "gomutants-")
 	if err != nil {
-		return nil, 0, err
+		return nil, ended, err
 	}
 	defer os.RemoveAll(temp)
 	for _, name := range []string{"go", "compile"} {
 		if err := os.Symlink(self, filepath.Join(temp, name)); err != nil {
-			return nil, 0, err
+			return nil, ended, err
 		}
 	}
 	output := filepath.Join(temp, "output.json")
-	args := []string{"unleash", "./" + p.path, "--output", output, "--workers", workers, "--timeout-coefficient", patience,
+	args := []string{"unleash", "./" + p.path, "--output", output, "--workers", workers, "--timeout-coefficient", coefficient,
 		"--invert-assignments", "--invert-bitwise", "--invert-logical", "--invert-loopctrl", "--remove-self-assignments",
 		"--invert-negatives=false", "--exclude-files", "/"}
 	for _, file := range p.without {
@@ -56,17 +63,21 @@ func (p pkg) unleash(gremlins string) (mutants []mutant, looped int, err error) 
 		"GOMUTANTS_GO="+theirs, "GOMUTANTS_PACKAGE="+p.path, "GOMUTANTS_TEMP="+temp)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return nil, 0, err
+		return nil, ended, err
 	}
 	report, err := os.ReadFile(output)
 	if err != nil {
-		return nil, 0, fmt.Errorf("gremlins found no mutant: %w", err)
+		return nil, ended, fmt.Errorf("gremlins found no mutant: %w", err)
 	}
-	if text, err := os.ReadFile(filepath.Join(temp, "loops")); err == nil {
-		looped = len(text)
+	for name, n := range map[string]*int{"looped": &ended.looped, "waited": &ended.waited} {
+		if text, err := os.ReadFile(filepath.Join(temp, name)); err == nil {
+			*n = len(text)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, ended, err
+		}
 	}
 	mutants, err = p.read(report)
-	return mutants, looped, err
+	return mutants, ended, err
 }
 
 // read is the mutants of gremlins' report.
@@ -103,17 +114,19 @@ func (p pkg) read(text []byte) ([]mutant, error) {
 }
 
 var (
-	// What `go test` prints when tests fail, when they do not compile, and when the limit of
-	// processor time ends them.
+	// What `go test` prints when tests fail, when they do not compile, and when a limit ends
+	// them.
 	failed   = regexp.MustCompile(`(?m)^FAIL\t\S+\t[0-9.]+s$`)
 	unviable = regexp.MustCompile(`(?m)^FAIL\t\S+ \[build failed\]$`)
 	looped   = regexp.MustCompile(`(?m)^signal: (killed|CPU time limit exceeded)`)
+	waited   = regexp.MustCompile(`(?m)^panic: test timed out after`)
 )
 
 // goCommand is go for gremlins, and returns its exit code: 0 for a survivor, 1 for a kill, 2
-// for no mutant. It runs the package's fast tests alone, on no server, and builds them
+// for no mutant, and
+// anything else for what gremlins lists as a survivor. It runs the package's fast tests alone, on no server, and builds them
 // without what slows that down. `go test` ends with 1 also when a mutant does not compile,
-// which gremlins would take for a kill; here that is 2. Anything else is no kill either.
+// which gremlins would take for a kill.
 func goCommand(args []string) int {
 	theirs, temp := os.Getenv("GOMUTANTS_GO"), os.Getenv("GOMUTANTS_TEMP")
 	if args[0] != "test" {
@@ -126,32 +139,39 @@ func goCommand(args []string) int {
 	flags := []string{"test", "-count=1", "-short", "-vet=off", "-skip", "^(" + p.skip + ")$", "-ldflags=-s -w",
 		"-gcflags=" + module + "...=-N -l -dwarf=false", "-toolexec=" + filepath.Join(temp, "compile"),
 		`-exec=/bin/sh -c 'ulimit -t ` + processorS + ` && exec "$0" "$@"'`}
-	cmd := exec.Command(theirs, slices.Concat(flags, args[1:])...)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(theirs), "CGO_ENABLED=0", "IMAGES=none", "REQUIRE_SERVERS=")
+	last := len(args) - 1
+	cmd := exec.Command(theirs, slices.Concat(flags, args[1:last], []string{"-timeout", patience}, args[last:])...)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(theirs), "CGO_ENABLED=0", "REQUIRE_SERVERS=", "IMAGES=none",
+		"SERVERS_32="+filepath.Join(temp, "none"))
 	out, err := cmd.CombinedOutput()
 	code := exitCode(err)
 	switch {
 	case code == 0:
 	case unviable.Match(out):
 		code = 2
+	case waited.Match(out):
+		code = max(3, note(filepath.Join(temp, "waited")))
+	case looped.Match(out):
+		code = max(1, note(filepath.Join(temp, "looped")))
 	case failed.Match(out):
 		code = 1
-		if looped.Match(out) {
-			file, err := os.OpenFile(filepath.Join(temp, "loops"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-			if err == nil {
-				_, err = file.WriteString("x")
-			}
-			if err != nil {
-				code = 3
-			}
-		}
 	default:
 		code = 3
 	}
-	if code == 3 || slices.Contains(args, "-coverprofile") {
+	if code == 3 || code != 0 && slices.Contains(args, "-coverprofile") {
 		os.Stderr.Write(out)
 	}
 	return code
+}
+
+// note counts one more in a file, and returns an exit code.
+func note(path string) int {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return exitCode(err)
+	}
+	_, err = file.WriteString("x")
+	return exitCode(errors.Join(err, file.Close()))
 }
 
 func exitCode(err error) int {

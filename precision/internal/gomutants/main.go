@@ -1,8 +1,8 @@
 // Command gomutants changes the Go code that decides one operator at a time, by gremlins,
 // and runs the package's fast tests on each mutant. A mutant that passes them is a
 // survivor, and survivors.txt must say why it does the same. It ends with exit code 1 when
-// one is not explained, when an explanation fits no survivor, when a mutant that is not
-// said to wait for ever takes too long, or when fewer than 90 % of a package's fall.
+// one is not explained, when an explanation fits no survivor, when others take too long than those
+// that are said to wait for ever, or when fewer than 90 % of a package's fall.
 package main
 
 import (
@@ -52,15 +52,14 @@ func run(gremlins, only string) error {
 			continue
 		}
 		tried++
-		mutants, looped, err := p.unleash(gremlins)
+		mutants, ended, err := p.unleash(gremlins)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
-		c := judge(p, mutants, reasons)
-		c.looped = looped
+		c := judge(p, mutants, ended, reasons)
 		open = append(open, c.open...)
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t\n",
-			p.path, c.mutants, c.killed, c.looped, c.waited, 100*c.share(), c.survive, c.explained)
+			p.path, c.mutants, c.killed, ended.looped, ended.waited, 100*c.share(), c.survive, c.explained)
 	}
 	if tried == 0 {
 		return fmt.Errorf("there is no package %q", only)
@@ -80,15 +79,15 @@ func run(gremlins, only string) error {
 
 // count is what became of a package's mutants. open names what has to be looked at.
 type count struct {
-	mutants, killed, looped, waited, survive, explained int
-	open                                                []string
+	mutants, killed, survive, explained int
+	open                                []string
 }
 
 func (c count) share() float64 { return float64(c.killed) / float64(c.mutants) }
 
 // judge holds what became of a package's mutants against the explanations.
-func judge(p pkg, mutants []mutant, reasons map[string]string) (c count) {
-	named := map[string]bool{}
+func judge(p pkg, mutants []mutant, ended ended, reasons map[string]string) (c count) {
+	named, waiting := map[string]bool{}, 0
 	for _, m := range mutants {
 		name := m.String()
 		switch reason := reasons[name]; m.status {
@@ -96,21 +95,19 @@ func judge(p pkg, mutants []mutant, reasons map[string]string) (c count) {
 			continue
 		case "KILLED":
 			c.killed++
-			if reason != "" && !strings.HasPrefix(reason, waits) {
+			if reason != "" {
 				c.open = append(c.open, "explained, but no survivor: "+name)
 			}
-		case "TIMED OUT":
-			// On a busy machine a run may only be slow.
-			c.killed++
-			c.waited++
-			if !strings.HasPrefix(reason, waits) {
-				c.open = append(c.open, "takes too long, not explained: "+name)
-			}
 		case "LIVED", "NOT COVERED":
-			c.survive++
-			if reason == "" || strings.HasPrefix(reason, waits) {
+			switch {
+			case strings.HasPrefix(reason, waits):
+				c.killed++
+				waiting++
+			case reason == "":
+				c.survive++
 				c.open = append(c.open, "survives, not explained: "+name)
-			} else {
+			default:
+				c.survive++
 				c.explained++
 			}
 		default:
@@ -123,6 +120,10 @@ func judge(p pkg, mutants []mutant, reasons map[string]string) (c count) {
 		if p.has(fileOf(name)) && !named[name] {
 			c.open = append(c.open, "explained, but no mutant: "+name)
 		}
+	}
+	if waiting != ended.waited {
+		c.open = append(c.open, fmt.Sprintf("%s: %d runs were ended after %s, and %d mutants are said to wait for ever",
+			p.path, ended.waited, patience, waiting))
 	}
 	if !(c.share() >= leastKilled) { // nor is it without mutants
 		c.open = append(c.open, fmt.Sprintf("%s: fewer than %.0f %% fall", p.path, 100*leastKilled))

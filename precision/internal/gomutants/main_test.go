@@ -44,20 +44,33 @@ func TestJudge(t *testing.T) {
 		{"what does not compile, explained", append(kills, "NOT VIABLE"), map[string]string{"a/b.go: x9": "equal"}, 9,
 			[]string{"explained, but no mutant: a/b.go: x9"}},
 		{"another package's, and a file that is left out", kills, map[string]string{"b/b.go: y": "equal", "a/c.go: y": "equal"}, 9, nil},
-		{"one that takes too long", append(kills, "TIMED OUT"), nil, 10, []string{"takes too long, not explained: a/b.go: x9"}},
-		{"one that takes too long, and should not", append(kills, "TIMED OUT"), map[string]string{"a/b.go: x9": "equal"}, 10,
-			[]string{"takes too long, not explained: a/b.go: x9"}},
-		{"one that waits", append(kills, "TIMED OUT"), map[string]string{"a/b.go: x9": waits + "."}, 10, nil},
-		{"one that waits, and was seen to fall", kills, map[string]string{"a/b.go: x8": waits + "."}, 9, nil},
-		{"one that should wait, and survives", append(kills, "LIVED"), map[string]string{"a/b.go: x9": waits + "."}, 9,
-			[]string{"survives, not explained: a/b.go: x9"}},
+		{"one that waits", append(kills, "LIVED"), map[string]string{"a/b.go: x9": waits + "."}, 10, nil},
+		{"one that was seen to fall, and should wait", kills, map[string]string{"a/b.go: x8": waits + "."}, 9,
+			[]string{"explained, but no survivor: a/b.go: x8"}},
 		{"one that was not tried", append(kills, "RUNNABLE"), nil, 9, []string{"RUNNABLE: a/b.go: x9"}},
 		{"too few fall", append(kills[:8:8], "LIVED"), map[string]string{"a/b.go: x8": "equal"}, 8, []string{"a: fewer than 90 % fall"}},
 		{"no mutant", nil, nil, 0, []string{"a: fewer than 90 % fall"}},
 	} {
-		got := judge(p, mutants(c.statuses...), c.reasons)
+		said := 0
+		for _, reason := range c.reasons {
+			if strings.HasPrefix(reason, waits) && !slices.Equal(c.statuses, kills) {
+				said++
+			}
+		}
+		got := judge(p, mutants(c.statuses...), ended{waited: said}, c.reasons)
 		if !slices.Equal(got.open, c.want) || got.killed != c.killed {
 			t.Errorf("%s: %d killed, to look at %q; want %d and %q", c.what, got.killed, got.open, c.killed, c.want)
+		}
+	}
+}
+
+// More or fewer runs that wait than mutants that are said to.
+func TestJudgeCountsWaits(t *testing.T) {
+	mutants := []mutant{{file: "a/b.go", text: "x", status: "LIVED"}}
+	for _, waited := range []int{0, 1, 2} {
+		c := judge(pkg{path: "a"}, mutants, ended{waited: waited}, map[string]string{"a/b.go: x": waits + "."})
+		if got, want := len(c.open) > 0, waited != 1; got != want {
+			t.Errorf("%d runs waited, one is said to: something to look at %v, want %v; %q", waited, got, want, c.open)
 		}
 	}
 }
