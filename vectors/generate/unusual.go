@@ -29,6 +29,11 @@ func gcraSettings(script precision.Script) []group {
 				[]request{by("1"), by("0"), by("21")}},
 		},
 	}, {
+		comment: "one each 256 ns, bursts of 3, by a server's clock of 1780000085.000001 s",
+		argv:    gcraArgv(1, 256, 3), setting: usual.at(1_780_000_085_000_001),
+		tests: []test{{603, "the nanoseconds of the TAT begin with zeros", "ServerClock SecondEdge", none,
+			[]request{by("1"), by("2"), by("1")}}},
+	}, {
 		comment: "10 a second, bursts of 20, by a server's clock of 1780000085.123456 s, where SET is refused",
 		argv:    argv, setting: said.refusing("SET"),
 		tests: []test{

@@ -235,6 +235,8 @@ func trials(script precision.Script, isWindow bool) []trial {
 		// the end is 9007200 s and 1 ns after the second of the clock, which no double is
 		add(trial{missing: true, unixUs: 1796936214927681, args: []string{"1", "4503599536159601", "fixed", "1"}})
 	} else {
+		// a TAT in the second of the server's clock, whose nanoseconds begin with zeros
+		add(trial{unixUs: serverUs + 1, missing: true, args: []string{"1", "256", "3", "1"}})
 		// servers whose clock is not set, and TATs too short for one that is
 		for _, us := range []int64{0, 1, 999_999, 1_000_000, 999_999_998_999_999, 999_999_999_000_000, 999_999_999_999_999,
 			1_000_000_000_000_000, 1_000_000_000_999_999, 1_000_000_001_000_000} {
