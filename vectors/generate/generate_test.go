@@ -744,6 +744,7 @@ func TestPlaySeesEachDifference(t *testing.T) {
 		func(t *Test) { t.Steps[0].Reply[3] = "199999998..199999999" },
 		func(t *Test) { t.Steps[0].Error = "BADARG" },
 		func(t *Test) { t.Steps[2].Error = "BADSTATE" },
+		func(t *Test) { t.Steps[2].Error += "." },
 		func(t *Test) { t.Steps[2].Error = "" },
 		func(t *Test) { t.Key = tat(epoch + second).key },
 	} {
@@ -758,6 +759,13 @@ func TestPlaySeesEachDifference(t *testing.T) {
 		change(&wrong)
 		if err := wrong.Play(g, p); !errors.Is(err, ErrDiffers) {
 			t.Errorf("change %d: %v", i, err)
+		}
+	}
+	for _, setting := range []*Setting{{Keys: 2}, usual.at(serverUs).refusing("SET")} {
+		other := *g
+		other.Setting = setting.complete()
+		if err := good.Play(&other, p); !errors.Is(err, ErrDiffers) {
+			t.Errorf("setting %+v: %v", setting, err)
 		}
 	}
 	stream := g.Streams[0]
