@@ -98,7 +98,7 @@ func judge(p pkg, mutants []mutant, ended ended, reasons map[string]string) (c c
 			if reason != "" {
 				c.open = append(c.open, "explained, but no survivor: "+name)
 			}
-		case "LIVED", "NOT COVERED":
+		case "LIVED":
 			switch {
 			case strings.HasPrefix(reason, waits):
 				c.killed++

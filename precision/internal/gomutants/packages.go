@@ -17,7 +17,6 @@ type pkg struct {
 
 var packages = []pkg{
 	{path: "emulator/native", skip: "TestNoThirdParty|TestNoAllocation"},
-	{path: "loader", skip: "TestModule|TestDependencies|TestHungServer|TestFlushUnderBatches|TestFlushUnderCalls"},
 }
 
 // has tells whether a file, by its path in the module, is one whose mutants are tried.
