@@ -33,6 +33,8 @@ func testSentAgain(t *testing.T, server testServer, _ testLimiter) {
 		{"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", false},
 		{"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.", false},
 		{"NOREPLICAS Not enough good replicas to write.", false},
+		{"MOVED 5 127.0.0.1:1", false}, // which only a cluster client follows
+		{"OOM command not allowed when used memory > 'maxmemory'.", false},
 		{"ERR whatever", false},
 	} {
 		var seen atomic.Int32
