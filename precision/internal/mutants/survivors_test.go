@@ -102,6 +102,16 @@ func TestEvidenceOfNothing(t *testing.T) {
 	}
 }
 
+// A run that has to have every interpreter says at once which is missing.
+func TestMissingInterpreters(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("REQUIRE_SERVERS", "1")
+	const want = "survivors cannot be played on lua5.1, luajit, lua5.4, which is not on PATH"
+	if err := run(""); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // Rules that do not fit their mutants are named, and so are lines that say nothing.
 func TestParseRules(t *testing.T) {
 	const head = "rule a\nwhy\nform {{1 => 2}}\ndiffers lua5.4\n\n"
