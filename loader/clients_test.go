@@ -300,10 +300,10 @@ func testClient(t *testing.T, b backend, f *front, kind kind, checker testLimite
 					t.Errorf("AllowEach, call %d: %+v, want 8 remaining", i, got)
 				}
 			}
-			if err := limiter.Reset(ctx, "a", limit); err != nil {
+			if _, err := limiter.Reset(ctx, "a", limit); err != nil {
 				t.Errorf("Reset: %v", err)
 			}
-			if err := limiter.Delete(ctx, "b", limit); err != nil {
+			if _, err := limiter.Delete(ctx, "b", limit); err != nil {
 				t.Errorf("Delete: %v", err)
 			}
 		}},

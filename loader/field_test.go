@@ -51,7 +51,7 @@ func TestScriptRefused(t *testing.T) {
 					t.Errorf("%s, flushed %v: AllowEach: %+v", key, flushed, each)
 				}
 				empty()
-				must(t, limiter.Reset(ctx, key, limit))
+				forgotten(t)(limiter.Reset(ctx, key, limit))
 				if held := server.held(t, limiter.Key(key, limit)); held != "" {
 					t.Errorf("%s, flushed %v: after Reset the key holds %q", key, flushed, held)
 				}
@@ -98,7 +98,8 @@ func TestClockBehindTheOneBefore(t *testing.T) {
 // clearings are the ways to make a key as good as new.
 var clearings = map[string]func(t *testing.T, limiter testLimiter, key string, limit loader.Limit) error{
 	"Reset": func(t *testing.T, limiter testLimiter, key string, limit loader.Limit) error {
-		return limiter.Reset(t.Context(), key, limit)
+		_, err := limiter.Reset(t.Context(), key, limit)
+		return err
 	},
 	"DEL": func(t *testing.T, limiter testLimiter, key string, limit loader.Limit) error {
 		return limiter.client.Del(t.Context(), limiter.Key(key, limit)).Err()

@@ -88,8 +88,8 @@ func everyCall(t *testing.T, what string, limiter *loader.Limiter) {
 	for name, do := range map[string]func(ctx context.Context) error{
 		"Allow":  func(ctx context.Context) error { _, err := limiter.Allow(ctx, "k", limit); return err },
 		"Peek":   func(ctx context.Context) error { _, err := limiter.Peek(ctx, "k", limit); return err },
-		"Reset":  func(ctx context.Context) error { return limiter.Reset(ctx, "k", limit) },
-		"Delete": func(ctx context.Context) error { return limiter.Delete(ctx, "k", limit) },
+		"Reset":  func(ctx context.Context) error { _, err := limiter.Reset(ctx, "k", limit); return err },
+		"Delete": func(ctx context.Context) error { _, err := limiter.Delete(ctx, "k", limit); return err },
 		"AllowEach": func(ctx context.Context) error {
 			outcomes := limiter.AllowEach(ctx, both...)
 			return errors.Join(joined(outcomes[0].Err), joined(outcomes[1].Err))

@@ -63,8 +63,8 @@ func TestMisuse(t *testing.T) {
 		_, errs["AllowN"] = test.limiter.AllowN(test.ctx, "k", limit, 2)
 		_, errs["Peek"] = test.limiter.Peek(test.ctx, "k", limit)
 		errs["AllowEach"] = test.limiter.AllowEach(test.ctx, loader.Call{Key: "k", Limit: limit, Cost: 1})[0].Err
-		errs["Reset"] = test.limiter.Reset(test.ctx, "k", limit)
-		errs["Delete"] = test.limiter.Delete(test.ctx, "k", limit)
+		_, errs["Reset"] = test.limiter.Reset(test.ctx, "k", limit)
+		_, errs["Delete"] = test.limiter.Delete(test.ctx, "k", limit)
 		_, errs["Load"] = test.limiter.Load(test.ctx)
 		_, errs["Verify"] = test.limiter.Verify(test.ctx)
 		for method, err := range errs {

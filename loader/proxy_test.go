@@ -244,13 +244,13 @@ func testLostReply(t *testing.T, server testServer, _ testLimiter) {
 	check("peek", 3, 10)
 
 	p.loseAll("eval")
-	if err := at.Reset(t.Context(), "single", limit); !errors.Is(err, io.EOF) {
+	if _, err := at.Reset(t.Context(), "single", limit); !errors.Is(err, io.EOF) {
 		t.Errorf("reset: %v, want io.EOF", err)
 	}
 	if sent := p.sentOf("eval"); sent != 1 {
 		t.Errorf("reset: sent %d times, want once", sent)
 	}
-	if err := at.Delete(t.Context(), "other", limit); !errors.Is(err, io.EOF) || !errors.Is(err, loader.ErrMaybeSpent) {
+	if _, err := at.Delete(t.Context(), "other", limit); !errors.Is(err, io.EOF) || !errors.Is(err, loader.ErrMaybeSpent) {
 		t.Errorf("delete: %v, want io.EOF, and an ErrMaybeSpent", err)
 	}
 	if sent := p.sentOf("eval"); sent != 2 {

@@ -36,10 +36,10 @@ return redis.pcall('DEL', KEYS[1])
 // Reset forgets what was spent of the limit at key. What is no state of it, such as a
 // hash, a list or another program's counter, is left as it is, and the error is then an
 // ErrBadState. By the server's clock a state of GCRA has the 19 digits of a time from 2001
-// on; with WithClock it may have fewer, so any such number is taken for one. That there is
-// no key is no error. Like a call it is sent once: a second one would also forget what was
+// on; with WithClock it may have fewer, so any such number is taken for one. It tells
+// whether there was a key; that there was none is no error. Like a call it is sent once: a second one would also forget what was
 // spent in between.
-func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) error {
+func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) (existed bool, err error) {
 	kind, form := "gcra", any(19)
 	if l != nil && l.clock != nil {
 		form = 1
@@ -51,26 +51,27 @@ func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) error {
 	return l.forget(ctx, key, limit, reset, kind, form)
 }
 
-// Delete deletes the limit's key, whatever it holds. That there is none is no error. It is
-// sent once.
-func (l *Limiter) Delete(ctx context.Context, key string, limit Limit) error {
+// Delete deletes the limit's key, whatever it holds, and tells whether there was one; that
+// there was none is no error. It is sent once.
+func (l *Limiter) Delete(ctx context.Context, key string, limit Limit) (existed bool, err error) {
 	return l.forget(ctx, key, limit, "return redis.pcall('DEL', KEYS[1])")
 }
 
-// forget runs a script that answers with the number of keys that it deleted.
-func (l *Limiter) forget(ctx context.Context, key string, limit Limit, text string, args ...any) error {
+// forget runs a script that answers with the number of keys that it deleted, 0 or 1.
+func (l *Limiter) forget(ctx context.Context, key string, limit Limit, text string, args ...any) (existed bool, err error) {
 	if err := l.checked(ctx, key, limit); err != nil {
-		return err
+		return false, err
 	}
 	c := &call{key: l.Key(key, limit)}
 	c.args[0], c.args[1], c.args[2], c.args[3] = "eval", text, (*numKeys)(c), c.key
 	c.n = 4 + copy(c.args[4:], args)
 	l.send(ctx, c)
 	if c.failed != nil {
-		return c.failed
+		return false, c.failed
 	}
-	if n, ok := c.reply.(int64); !ok || n < 0 || n > 1 {
-		return l.unexpected(c, fmt.Errorf("%w: %T %v, want 0 or 1", ErrReply, c.reply, c.reply))
+	n, ok := c.reply.(int64)
+	if !ok || n < 0 || n > 1 {
+		return false, l.unexpected(c, fmt.Errorf("%w: %T %v, want 0 or 1", ErrReply, c.reply, c.reply))
 	}
-	return nil
+	return n == 1, nil
 }

@@ -60,19 +60,24 @@ func testReset(t *testing.T, server testServer, limiter testLimiter) {
 			stored := limiter.Key("k", test.limit)
 			must(t, server.Set(t.Context(), stored, test.value, time.Hour).Err())
 			before := server.held(t, stored)
-			err := one.limiter.Reset(t.Context(), "k", test.limit)
+			existed, err := one.limiter.Reset(t.Context(), "k", test.limit)
 			after := server.held(t, stored)
-			if one.isState && (err != nil || after != "") {
-				t.Errorf("%s: %v, and %q is left", test.name, err, after)
+			if one.isState && (err != nil || !existed || after != "") {
+				t.Errorf("%s: existed is %v, %v, and %q is left", test.name, existed, err, after)
 			}
 			if !one.isState && (!errors.Is(err, loader.ErrBadState) || !isSpent(err, loader.ErrNotSpent) || after != before) {
 				t.Errorf("%s: %v, and %q is %q, want an ErrBadState and nothing altered", test.name, err, before, after)
 			}
-			must(t, one.limiter.Delete(t.Context(), "k", test.limit))
+			existed, err = one.limiter.Delete(t.Context(), "k", test.limit)
+			if err != nil || existed != !one.isState {
+				t.Errorf("%s: Delete says existed is %v, %v, after a reset that deletes is %v", test.name, existed, err, one.isState)
+			}
 			if n := server.Exists(t.Context(), stored).Val(); n != 0 {
 				t.Errorf("%s: Delete left the key", test.name)
 			}
-			must(t, one.limiter.Reset(t.Context(), "k", test.limit)) // of nothing
+			if existed, err := one.limiter.Reset(t.Context(), "k", test.limit); err != nil || existed {
+				t.Errorf("%s: a reset of nothing says existed is %v, %v", test.name, existed, err)
+			}
 		}
 	}
 	for name, make := range map[string]func(key string) error{
@@ -85,11 +90,11 @@ func testReset(t *testing.T, server testServer, limiter testLimiter) {
 		for _, limit := range []loader.Limit{gcra, window} {
 			stored := limiter.Key(name, limit)
 			must(t, make(stored))
-			if err := limiter.Reset(t.Context(), name, limit); !errors.Is(err, loader.ErrBadState) ||
+			if _, err := limiter.Reset(t.Context(), name, limit); !errors.Is(err, loader.ErrBadState) ||
 				!isSpent(err, loader.ErrNotSpent) || server.Exists(t.Context(), stored).Val() != 1 {
 				t.Errorf("%s: %v, want an ErrBadState, and the key left", name, err)
 			}
-			must(t, limiter.Delete(t.Context(), name, limit))
+			forgotten(t)(limiter.Delete(t.Context(), name, limit))
 		}
 	}
 }
@@ -102,7 +107,7 @@ func TestResetOfWhatWasWritten(t *testing.T) {
 			for _, algorithm := range []loader.Algorithm{loader.GCRA, loader.FixedWindow, loader.SlidingWindow} {
 				limit := loader.Limit{Amount: 10, Period: time.Hour, Algorithm: algorithm, Name: "n"}
 				allow(t, one, "k", limit, 4)
-				must(t, one.Reset(t.Context(), "k", limit))
+				forgotten(t)(one.Reset(t.Context(), "k", limit))
 				if got := allow(t, one, "k", limit, 0); got.Remaining != 10 {
 					t.Errorf("%v: %+v, want 10 remaining", limit, got)
 				}
@@ -138,7 +143,7 @@ func TestResetUnderCalls(t *testing.T) {
 	}
 	group.Go(func() {
 		for range resets {
-			if err := limiter.Reset(t.Context(), "k", limit); err != nil {
+			if _, err := limiter.Reset(t.Context(), "k", limit); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Millisecond)
@@ -155,7 +160,7 @@ func TestResetUnderCalls(t *testing.T) {
 	for i := range 20 { // in many slots
 		key := fmt.Sprint("k", i)
 		allow(t, limiter, key, limit, 3)
-		must(t, limiter.Reset(t.Context(), key, limit))
+		forgotten(t)(limiter.Reset(t.Context(), key, limit))
 		if got := allow(t, limiter, key, limit, 0); got.Remaining != 10 {
 			t.Errorf("%s: %+v, want 10 remaining", key, got)
 		}

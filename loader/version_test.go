@@ -76,7 +76,7 @@ func testVersions(t *testing.T, server testServer, limiter testLimiter) {
 					t.Errorf("%s, %s, step %d: %+v, want %+v", test.name, version.name, i, got, step.want)
 				}
 			}
-			must(t, limiter.Reset(t.Context(), "k", test.limit))
+			forgotten(t)(limiter.Reset(t.Context(), "k", test.limit))
 		}
 	}
 	if n := server.DBSize(t.Context()).Val(); n != 0 {
@@ -100,7 +100,7 @@ func testVersionsTogether(t *testing.T, _ testServer, limiter testLimiter) {
 		{loader.Limit{Amount: 3, Period: time.Second, Burst: 200}, 0, 1},
 		{loader.Limit{Amount: 300, Period: time.Minute, Burst: 60}, 0, 1},
 	} {
-		must(t, limiter.Reset(t.Context(), "k", test.limit))
+		forgotten(t)(limiter.Reset(t.Context(), "k", test.limit))
 		interval := int64(test.limit.Interval())
 		admitted, above := int64(0), int64(0)
 		for i := range int64(200) {

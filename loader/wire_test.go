@@ -135,10 +135,12 @@ var asks = []ask{
 	each("AllowEach of one", 2),
 	each("AllowEach", 4, 0, 1, 5),
 	one("Reset", nil, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error) {
-		return loader.Result{}, l.Reset(ctx, key, limit)
+		_, err := l.Reset(ctx, key, limit)
+		return loader.Result{}, err
 	}),
 	one("Delete", nil, func(ctx context.Context, l *loader.Limiter, key string, limit loader.Limit) (loader.Result, error) {
-		return loader.Result{}, l.Delete(ctx, key, limit)
+		_, err := l.Delete(ctx, key, limit)
+		return loader.Result{}, err
 	}),
 }
 

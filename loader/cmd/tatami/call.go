@@ -146,7 +146,7 @@ none, and says so. To forget only what was spent of a limit, use reset.
 // clear completes a command that does this to a limit's key, and then prints done and the
 // key, or that there was none.
 func (a *app) clear(done string, command *cobra.Command,
-	do func(l *loader.Limiter, ctx context.Context, key string, limit loader.Limit) error) *cobra.Command {
+	do func(l *loader.Limiter, ctx context.Context, key string, limit loader.Limit) (existed bool, err error)) *cobra.Command {
 	var r request
 	r.flags(command)
 	command.Args = oneKey
@@ -156,21 +156,18 @@ func (a *app) clear(done string, command *cobra.Command,
 			return err
 		}
 		key := limiter.Key(args[0], r.limit)
-		found, err := client.Exists(ctx, key).Result() // one that comes or goes in between makes a word wrong, no more
+		existed, err := do(limiter, ctx, args[0], r.limit)
 		if err != nil {
-			return err
-		}
-		if err := do(limiter, ctx, args[0], r.limit); err != nil {
 			return ofKey(key, err)
 		}
 		text := fmt.Sprintf("%s, key %q\n", done, key)
-		if found == 0 {
+		if !existed {
 			text = fmt.Sprintf("nothing to %s, no key %q\n", command.Name(), key)
 		}
 		return a.print(struct {
 			Key     string `json:"key"`
 			Existed bool   `json:"existed"`
-		}{key, found > 0}, text)
+		}{key, existed}, text)
 	})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := r.onlyKey(command); err != nil {
