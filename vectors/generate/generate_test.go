@@ -36,7 +36,7 @@ func files(t *testing.T) (parsed []*File, texts [][]byte) {
 		}
 		f, err := Read(text)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s.json: %v", s.Script, err)
 		}
 		parsed, texts = append(parsed, f), append(texts, text)
 	}
