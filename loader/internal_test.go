@@ -161,6 +161,7 @@ func TestDecode(t *testing.T) {
 	}{
 		{[]any{int64(1), int64(59), int64(0), int64(200)}, Result{Allowed: true, Remaining: 59, ResetAfter: 200}},
 		{[]any{int64(0), int64(3), int64(7), int64(9)}, Result{Remaining: 3, RetryAfter: 7, ResetAfter: 9}},
+		{[]any{int64(0), int64(0), int64(1), int64(1)}, Result{RetryAfter: 1, ResetAfter: 1}},
 		{[]any{int64(-1), int64(0), int64(-1), int64(0)}, Result{Unfittable: true, RetryAfter: -1}},
 	} {
 		if got, err := decode(test.reply); got != test.want || err != nil {
@@ -190,6 +191,10 @@ func TestDecode(t *testing.T) {
 		if got, err := decode(reply); got != (Result{}) || !errors.Is(err, ErrReply) {
 			t.Errorf("%v: %+v, %v, want an ErrReply", reply, got, err)
 		}
+	}
+	_, err := decode([]any{int64(1), int64(59), "0", int64(200)})
+	if want := "element 3 is string 0, want an integer"; err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want ... %s", err, want)
 	}
 }
 
@@ -224,6 +229,26 @@ func TestWaitExact(t *testing.T) {
 	for reset, want := range map[time.Duration]bool{0: true, 1<<53 - 1: true, 1 << 53: false, 1<<63 - 1024: false} {
 		if got := (Result{ResetAfter: reset}).WaitExact(); got != want {
 			t.Errorf("reset after %v: exact %v, want %v", reset, got, want)
+		}
+	}
+}
+
+// What an error shows of a limit, where its parts are as long or as short as they may be.
+func TestErrorOfALimit(t *testing.T) {
+	longest := strings.Repeat("a", maxName)
+	for _, test := range []struct {
+		limit Limit
+		want  string
+	}{
+		{Limit{Amount: 1, Period: time.Minute, Algorithm: Algorithm(longest)},
+			"limit 1 per 1m0s " + longest + `: algorithm "` + longest + `" is unknown; use ` + algorithmNames},
+		{Limit{Amount: 1, Period: time.Minute, Algorithm: Algorithm(longest + "a")},
+			`limit 1 per 1m0s (101 bytes): algorithm "(101 bytes)" is unknown; use ` + algorithmNames},
+		{Limit{Amount: 1, Period: 1}, "limit 1 per 1ns gcra: period 1ns is below 1ms; were 1 seconds meant? Write 1 * time.Second"},
+		{Limit{Amount: 1, Period: 0}, "limit 1 per 0s gcra: period 0s is below 1ms; set a period"},
+	} {
+		if err := test.limit.Validate(); err == nil || err.Error() != "tatami: bad limit: "+test.want {
+			t.Errorf("got  %v\nwant tatami: bad limit: %s", err, test.want)
 		}
 	}
 }
