@@ -47,8 +47,8 @@ interval1 double= interval_ + up_i;
 tau double= (interval_ + up_i) * burst;
 
 # now
-#= now_s, now_sub_ns = time[1] + 0, time[2] * 1000
-#by Digits: time[1] + 0
+#= now_s, now_sub_ns = now_s + 0, time[2] * 1000
+#by Digits: now_s + 0
 us_ns double= us * 1000;
 #= now_s, now_sub_ns = string.sub(now_ns, 1, -10) + 0, string.sub(now_ns, -9)
 #by Digits: string.sub(now_ns, 1, -10) + 0

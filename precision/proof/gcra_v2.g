@@ -44,8 +44,8 @@ tau = double(Tau);
 # now, and the last of it, where now_s is at least 9218868437, as now_s_late is: end_s is
 # 9223372036 - now_s. The first clock that tau can make too late is
 # 9218868437.227405312 s, 2^63 - 2^52 ns.
-#= now_s, now_sub_ns = time[1] + 0, time[2] * 1000
-#by Digits: time[1] + 0
+#= now_s, now_sub_ns = now_s + 0, time[2] * 1000
+#by Digits: now_s + 0
 us_ns double= us * 1000;
 #= now_s, now_sub_ns = string.sub(now_ns, 1, -10) + 0, string.sub(now_ns, -9)
 #by Digits: string.sub(now_ns, 1, -10) + 0
@@ -72,10 +72,11 @@ n double= sub_ns - now_sub_ns;
 near double= near_seconds + N;
 
 # the decision below 2^53: Spend is cost * interval, at most tau
-#= local status, retry = 1, ahead - (tau - cost * interval)
+#= local status, room = 1, tau - cost * interval
 Spend = cost * interval_;
 spend = double(Spend);
 room double= tau_ - spend_;
+#= local retry = ahead - room
 retry double= ahead_ - room_;
 
 # the write: ns_ - tat_sub_ns is carry_s times 1e9
@@ -106,7 +107,7 @@ ttl_s double= ahead_s_ + margin_s;
 #= ttl_s = string.format('%d', expiry_s - now_s + 2)
 last_ahead_s double= expiry_s_last - now_s;
 last_ttl_s double= last_ahead_s_ + margin_s;
-#= elseif expiry_s == now_s + 1 then
+#= if expiry_s == now_s + 1 then
 next_s double= now_s + 1;
 
 #= local left, remaining = tau - ahead, 0
@@ -126,9 +127,7 @@ far_seconds double= S * 1e9;
 ahead_far double= far_seconds + N;
 #= ahead = math.min(ahead + 2048, 2^63 - 1024)
 ahead_more double= ahead_far + 2048;
-#= local status, retry = 1, ahead - (tau - cost * interval)
-#above cost * interval
-#above tau - cost * interval
+#= retry = ahead - room
 far_retry double= ahead_more - room_;
 
 { @FIX(a,0) /\ a in [1,9007199254740991] /\ @FIX(b,0) /\ b in [1,9007199254740991]

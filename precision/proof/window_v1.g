@@ -30,7 +30,7 @@ remainder double= a - multiple_;
 #by Powers: cost % 1
 
 # now
-#= now_s, now_sub_ns = time[1], time[2] * 1000
+#= now_sub_ns = time[2] * 1000
 us_ns double= us * 1000;
 #= now_sub_ns = now_sub_ns + 0
 #by Digits: now_sub_ns + 0
