@@ -195,6 +195,11 @@ func TestStepRefusesAnotherForm(t *testing.T) {
 	if _, err := o.step(c.calls[0], a, true); err == nil || !strings.Contains(err.Error(), "is written as") {
 		t.Errorf("got %v", err)
 	}
+	o, a = answerOf(t, precision.GCRAV2, c)
+	a.reply = a.reply[:3]
+	if _, err := o.step(c.calls[0], a, true); err == nil || !strings.Contains(err.Error(), "is not four numbers") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // What the next call meets is what the last admission left, and its expiry.

@@ -155,10 +155,24 @@ func TestRunnerReportsWhatIsNotRejected(t *testing.T) {
 	idle.Calls, nothing.Right = 0, 0
 	for name, results := range map[string][]Result{
 		"tries nothing: 0 calls": {idle}, "admit 0 units": {nothing}, "no control was played": nil, `the control "" is not rejected`: {{}},
+		`the control "blank" is not rejected`: {{Fault: "blank", Calls: 1, Right: 1, Generated: "call 0"}},
 	} {
 		if err := Check(results); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want %s", err, name)
 		}
+	}
+}
+
+// What stands in a key before a call counts: here 950 ms of debt, so that a unit has to wait.
+func TestMeasureMeetsWhatIsGiven(t *testing.T) {
+	calls := []precision.Call{{Amount: 10, PeriodNs: 1e9, Burst: 10, Cost: 1, NowNs: epochNs,
+		Given: fmt.Sprintf("%d 5 %d", epochNs+950_000_000, epochNs+950_000_000)}}
+	r := Result{Script: precision.GCRAV2}
+	if err := r.measure(calls, precision.NewTraceOf(precision.GCRAV2, calls).Native); err != nil {
+		t.Fatal(err)
+	}
+	if r.Calls != 1 || r.Right != 0 || r.Admitted != 0 || r.LateNs != 0 || r.RetryShortNs != 0 {
+		t.Errorf("%+v", r)
 	}
 }
 

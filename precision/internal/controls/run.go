@@ -145,8 +145,7 @@ func (r *Result) measure(calls []precision.Call, outcomes []precision.Outcome) e
 		c, o := &calls[i], &outcomes[i]
 		own.Meet(c)
 		fed.Meet(c)
-		foreign := fed.Foreign(c)
-		if o.Err != "" && !foreign {
+		if o.Err != "" && !fed.Foreign(c) {
 			return fmt.Errorf("call %d, %+v: %s", i, *c, o.Err)
 		}
 		r.Calls++
@@ -154,10 +153,7 @@ func (r *Result) measure(calls []precision.Call, outcomes []precision.Outcome) e
 			own.Admit(c)
 			r.Right += c.Cost
 		}
-		var exact precision.Verdict // refused for good where the key is not the call's
-		if !foreign {
-			exact = fed.Ask(c)
-		}
+		exact := fed.Ask(c)
 		if o.Status == 1 {
 			fed.Admit(c)
 			r.Admitted += c.Cost
