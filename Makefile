@@ -47,7 +47,7 @@ mutants: ## change the scripts a token at a time; the suite must notice, and the
 	$(call need,go)
 	go run ./precision/internal/mutants $(if $(ASSET),-asset '$(ASSET)')
 
-mutants-go: ## change the Go code that decides an operator at a time; its tests must notice. PKG=./loader tries one
+mutants-go: ## change the Go port of the scripts an operator at a time; its tests must notice. PKG= tries one package
 	$(call need,go)
 	go run ./precision/internal/gomutants -gremlins $(call tool,gremlins) $(if $(PKG),-package '$(PKG)')
 

@@ -183,7 +183,7 @@ func testDialedAgain(t *testing.T, server testServer, _ testLimiter) {
 		want     bool
 	}{
 		{3, 0, 0, 3, true}, {3, 0, 0, 4, false}, {none, 0, 0, 1, false},
-		{3, 0, 3 * time.Second, 8, true}, {none, 0, 3 * time.Second, 1, false}, {3, none, 3 * time.Second, 4, false},
+		{3, 0, 20 * time.Second, 8, true}, {none, 0, 3 * time.Second, 1, false}, {3, none, 3 * time.Second, 4, false},
 	} {
 		var dials atomic.Int32
 		client := redis.NewClient(&redis.Options{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	ossignal "os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -97,6 +98,10 @@ func TestRunStopsItsServer(t *testing.T) {
 	need(t, "redis-server", "redis-cli")
 	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
+			// A signal that is ignored here, as under nohup, would be there too.
+			caught := make(chan os.Signal, 1)
+			ossignal.Notify(caught, signal)
+			defer ossignal.Stop(caught)
 			command, temp := run(t, os.Getenv("PATH"))
 			if err := command.Start(); err != nil {
 				t.Fatal(err)

@@ -373,7 +373,7 @@ func TestMakeRefusesWrongErrors(t *testing.T) {
 		{"BADARG gcra_v2: cost", "BADARG gcra_v1: cost", nil, none, from(epoch, calls(-1, 0)), `want "BADARG gcra_v2: "`},
 		{"BADSTATE gcra_v2: the", "BADSTATE: the", nil, holding("a"), one, `want "BADSTATE gcra_v2: "`},
 		{"#KEYS ~= 1", "#KEYS == 0", &Setting{Keys: 2}, none, one, `want "BADARG gcra_v2: "`},
-		{"return time\n", "return {1, 2, 3, 4}\n", usual.at(serverUs).refusing("TIME"), none, []request{by("1")}, `want "REFUSED TIME"`},
+		{"return time --", "return {1, 2, 3, 4} --", usual.at(serverUs).refusing("TIME"), none, []request{by("1")}, `want "REFUSED TIME"`},
 		{"now_s + 61", "now_s + 60", usual.refusing("SET"), none, one, `error "REFUSED SET EX 60", want "REFUSED SET EX 61"`},
 		{"'KEEPTTL'", "'XX', 'KEEPTTL'", usual.at(serverUs).refusing("SET"), tat(serverUs * us).expiring(),
 			[]request{by("1")}, `want "REFUSED SET KEEPTTL"`},

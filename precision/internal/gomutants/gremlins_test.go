@@ -17,6 +17,13 @@ func TestGoCommand(t *testing.T) {
 	t.Setenv("GOMUTANTS_GO", fake)
 	t.Setenv("GOMUTANTS_TEMP", temp)
 	t.Setenv("GOMUTANTS_PACKAGE", packages[0].path)
+	// What it hands on of a failed test looks like a failure of this one.
+	stderr := os.Stderr
+	defer func() { os.Stderr = stderr }()
+	var err error
+	if os.Stderr, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		what, output   string
 		code, want     int
