@@ -18,8 +18,8 @@ var (
 	// arguments were refused, nothing was sent, or the server answered that it ran
 	// nothing or wrote nothing. The call may be made again.
 	ErrNotSpent = errors.New("tatami: nothing was spent")
-	// ErrMaybeSpent means that whether anything was spent is unknown: the reply was
-	// lost, or is one that no script makes. A call made again may count twice.
+	// ErrMaybeSpent means that whether anything was spent, reset or deleted is unknown: the
+	// reply was lost, or is one that no script makes. A call made again may count twice.
 	ErrMaybeSpent = errors.New("tatami: unknown whether anything was spent")
 )
 

@@ -163,6 +163,9 @@ func (a *app) clear(done string, command *cobra.Command,
 		text := fmt.Sprintf("%s, key %q\n", done, key)
 		if !existed {
 			text = fmt.Sprintf("nothing to %s, no key %q\n", command.Name(), key)
+			if !r.isWindow() {
+				text += "a window has another key: give --algorithm and --period\n"
+			}
 		}
 		return a.print(struct {
 			Key     string `json:"key"`
