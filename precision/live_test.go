@@ -62,7 +62,7 @@ func TestLiveJudgesEachOutcome(t *testing.T) {
 			{"right, with callers", right, at - ms, at + ms, endMs, true, Tally{}},
 			{"before the first reading", right, at + 1000, at + 2*ms, endMs, false, Tally{WrongReplies: 1}},
 			{"after the last reading", right, at - 2*ms, at - 1000, endMs, false, Tally{WrongReplies: 1}},
-			{"ends 3 ms early", right, at - ms, at + ms, endMs - 5, false, Tally{WrongTTLs: 1}},
+			{"ends 6 ms early", right, at - ms, at + ms, endMs - 6, false, Tally{WrongTTLs: 1}},
 			{"ends a second early", right, at - ms, at + ms, endMs - 1000, false, Tally{WrongTTLs: 2}},
 			{"ends a second late", right, at - ms, at + ms, endMs + 1000, false, Tally{WrongTTLs: 2}},
 			{"ends a second late, with callers", right, at - ms, at + ms, endMs + 1000, true, Tally{WrongTTLs: 1}},
