@@ -278,6 +278,18 @@ func (j *Claims) untouched(o *Outcome) {
 	}
 }
 
+// stays tells whether a call that writes this state leaves the key's expiry: by the server's
+// clock, while the second of the TAT or of last, or the window's index, stays the same.
+func (j *Claims) stays(c *Call, written State) bool {
+	switch {
+	case !c.ByServer || !j.state.Exists:
+		return false
+	case j.script.IsWindow():
+		return written.counts().Index == j.state.counts().Index
+	}
+	return written.lastNs()/1e9 == j.state.lastNs()/1e9
+}
+
 // expiry checks the expiry of a write: it stays as it was, or is ttlS from now, give or
 // take orS.
 func (j *Claims) expiry(o *Outcome, stays bool, ttlS, orS int64) {
@@ -382,8 +394,7 @@ func (j *Claims) gcraV1(c *Call, o *Outcome) {
 	if o.State != state {
 		j.fail(&j.WrongStates, "state %+v, want %+v, exact tat %d", o.State, state, j.fed.tat)
 	}
-	stays := c.ByServer && j.state.Exists && j.state.Value/1e9 == state.Value/1e9
-	j.expiry(o, stays, gcraTTLS(int64(state.Value), c.NowNs, c.ByServer), 0)
+	j.expiry(o, j.stays(c, state), gcraTTLS(int64(state.Value), c.NowNs, c.ByServer), 0)
 }
 
 // onGrid is the verdict of gcra_v1: its TAT is the exact one up to the grid, units are
@@ -423,9 +434,7 @@ func (j *Claims) gcraV2(c *Call, o *Outcome) {
 	if o.State != state {
 		j.fail(&j.WrongStates, "state %+v, want %+v", o.State, state)
 	}
-	last := int64(state.lastNs())
-	stays := c.ByServer && j.state.Exists && int64(j.state.lastNs())/1e9 == last/1e9
-	j.expiry(o, stays, gcraTTLS(last, c.NowNs, c.ByServer), 0)
+	j.expiry(o, j.stays(c, state), gcraTTLS(int64(state.lastNs()), c.NowNs, c.ByServer), 0)
 }
 
 // answer holds a reply of a script that is exact against the exact verdict.
@@ -458,8 +467,7 @@ func (j *Claims) window(c *Call, o *Outcome) {
 	if endNs >= FarNs { // a sum and a quotient that round
 		orS = 1
 	}
-	stays := c.ByServer && j.state.Exists && j.fed.counts.Index == j.state.counts().Index
-	j.expiry(o, stays, windowTTLS(endNs, c.NowNs, c.ByServer), orS)
+	j.expiry(o, j.stays(c, state), windowTTLS(endNs, c.NowNs, c.ByServer), orS)
 }
 
 // promise checks the wait that a refusal names by asking the exact limiter again: the call

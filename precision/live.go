@@ -30,7 +30,6 @@ type liveKey struct {
 	claims *Claims
 	// asleep is until when it is left alone, setMs within how many ms its expiry was set.
 	asleep time.Time
-	endMs  int64
 	setMs  int64
 }
 
@@ -48,7 +47,7 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 			sum.Add(&k.claims.Tally)
 		}
 		k.name = fmt.Sprintf("%slive:%s:%v:%d", r.prefix, script, callers, rng.Uint64())
-		k.claims, k.endMs = NewClaims(script), 0
+		k.claims = NewClaims(script)
 	}
 	for _, limit := range liveLimits[script.IsWindow()] {
 		keys = append(keys, &liveKey{limit: limit})
@@ -174,16 +173,12 @@ func (k *liveKey) judge(c *Call, o *Outcome, fromNs, toNs, endMs int64, callers 
 		return false
 	}
 	if o.State.Exists {
-		// a caller's write sets the expiry always, one by the server's clock where it moves
 		wrote := o.Status == 1 && c.Cost > 0
-		if c.Given != "" || wrote && (!c.ByServer || max(endMs-k.endMs, k.endMs-endMs) > spanMs+k.setMs) {
+		if c.Given != "" || wrote && !j.stays(c, o.State) {
 			k.setMs = spanMs
 		}
-		k.endMs = endMs
-		// By 1 more than the readings say: two CPUs' may be some us apart, which at the turn of
-		// a millisecond is one.
-		orMs := spanMs + k.setMs + 1
-		o.TTLMs, o.TTLSlackMs = endMs-c.ServerNs/1e6-orMs, 2*orMs
+		o.TTLMs = endMs - c.ServerNs/1e6 - spanMs - k.setMs
+		o.TTLSlackMs = 2 * (spanMs + k.setMs)
 	}
 	j.Call(c, o)
 	if c.ServerNs < fromNs || c.ServerNs > toNs {

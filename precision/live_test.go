@@ -62,7 +62,7 @@ func TestLiveJudgesEachOutcome(t *testing.T) {
 			{"right, with callers", right, at - ms, at + ms, endMs, true, Tally{}},
 			{"before the first reading", right, at + 1000, at + 2*ms, endMs, false, Tally{WrongReplies: 1}},
 			{"after the last reading", right, at - 2*ms, at - 1000, endMs, false, Tally{WrongReplies: 1}},
-			{"ends 6 ms early", right, at - ms, at + ms, endMs - 6, false, Tally{WrongTTLs: 1}},
+			{"ends 3 ms early", right, at - ms, at + ms, endMs - 5, false, Tally{WrongTTLs: 1}},
 			{"ends a second early", right, at - ms, at + ms, endMs - 1000, false, Tally{WrongTTLs: 2}},
 			{"ends a second late", right, at - ms, at + ms, endMs + 1000, false, Tally{WrongTTLs: 2}},
 			{"ends a second late, with callers", right, at - ms, at + ms, endMs + 1000, true, Tally{WrongTTLs: 1}},
@@ -116,24 +116,30 @@ func TestLiveKnowsWhenAnExpiryWasSet(t *testing.T) {
 		name string
 		call Call
 		cost int64
-		endMs,
-		want int64
+		// the TAT before the call and after it
+		was, tat, want int64
 	}{
-		{"by the server's clock, stays", Call{ByServer: true}, 1, endMs, 7},
-		{"by the server's clock, stays within what is known", Call{ByServer: true}, 1, endMs + 9, 7},
-		{"by the server's clock, moves", Call{ByServer: true}, 1, endMs + 10, 2},
-		{"by the server's clock, moves back", Call{ByServer: true}, 1, endMs - 10, 2},
-		{"by a caller's, stays", Call{}, 1, endMs, 2},
-		{"a look", Call{}, 0, endMs + 1000, 7},
-		{"given", Call{ByServer: true, Given: "1780000080000000000 5 1780000080000000000"}, 0, endMs, 2},
+		{"by the server's clock, stays", Call{ByServer: true}, 1, epoch, epoch, 7},
+		{"by the server's clock, stays to the last ns of the second", Call{ByServer: true}, 1, epoch, epoch + second - 1, 7},
+		{"by the server's clock, moves", Call{ByServer: true}, 1, epoch, epoch + second, 2},
+		{"by the server's clock, moves back", Call{ByServer: true}, 1, epoch, epoch - 1, 2},
+		{"by the server's clock, a new key", Call{ByServer: true}, 1, 0, epoch, 2},
+		{"by the server's clock, a new key in the first second of 1970", Call{ByServer: true}, 1, 0, 5, 2},
+		{"by a caller's, stays", Call{}, 1, epoch, epoch, 2},
+		{"a look", Call{}, 0, epoch, epoch + second, 7},
+		{"given", Call{ByServer: true, Given: "1780000080000000000 5 1780000080000000000"}, 0, epoch, epoch, 2},
 	} {
-		k := &liveKey{claims: NewClaims(GCRAV2), setMs: 7, endMs: endMs}
+		k := &liveKey{claims: NewClaims(GCRAV2), setMs: 7}
+		k.claims.Set(epoch)
+		if test.was > 0 {
+			k.claims.Hold(State{Exists: true, Value: uint64(test.was)}, 3000)
+		}
 		c := test.call
 		c.Amount, c.PeriodNs, c.Burst, c.Cost, c.NowNs = 4, 1_024_000_000, 2, test.cost, epoch
-		o := Outcome{Verdict: Verdict{Status: 1}, State: State{Exists: true, Value: uint64(epoch)}}
-		k.judge(&c, &o, epoch-ms, epoch+ms, test.endMs, true)
-		if k.setMs != test.want || k.endMs != test.endMs {
-			t.Errorf("%s: known to %d ms, want %d; ends at %d", test.name, k.setMs, test.want, k.endMs)
+		o := Outcome{Verdict: Verdict{Status: 1}, State: State{Exists: true, Value: uint64(test.tat)}}
+		k.judge(&c, &o, epoch-ms, epoch+ms, endMs, true)
+		if k.setMs != test.want {
+			t.Errorf("%s: known to %d ms, want %d", test.name, k.setMs, test.want)
 		}
 	}
 }
@@ -215,6 +221,32 @@ func TestLiveClock(t *testing.T) {
 		at, ok := liveClock(test.script, &test.call, &test.o, test.fromNs)
 		if at != test.want || ok != test.ok {
 			t.Errorf("%s, %+v from %d: %d %v, want %d %v", test.script, test.o, test.fromNs, at, ok, test.want, test.ok)
+		}
+	}
+}
+
+// How far an expiry is known stays as it is while the expiry does, however far the readings of
+// a call in between lie apart. Here a caller's write is known to 1 ms, and a server of before
+// 7.2 tells the expiry too early by the time between the readings.
+func TestLiveKeepsHowFarAnExpiryIsKnown(t *testing.T) {
+	const endMs = epoch/ms + 499 + 61_000 // of the write at 499 ms, whose last reading is at 500 ms
+	calls := []Call{
+		{Amount: 10, PeriodNs: second, Burst: 10, Cost: 1, NowNs: epoch + second, ServerNs: epoch + 500*ms},
+		{Amount: 10, PeriodNs: second, Burst: 10, NowNs: epoch + 1100*ms, ServerNs: epoch + 1100*ms, ByServer: true},
+		{Amount: 10, PeriodNs: second, Burst: 10, Cost: 1, NowNs: epoch + 1200*ms, ServerNs: epoch + 1200*ms, ByServer: true},
+	}
+	for _, script := range []Script{GCRAV1, GCRAV2} {
+		outcomes := NewTraceOf(script, calls).Native
+		k := &liveKey{claims: NewClaims(script)}
+		for i, spanMs := range []int64{1, 2, 0} {
+			c, o := calls[i], outcomes[i]
+			fromNs, toNs := c.ServerNs, c.ServerNs+spanMs*ms
+			if !c.ByServer {
+				fromNs, toNs = fromNs-spanMs*ms, c.ServerNs
+			}
+			if sure := k.judge(&c, &o, fromNs, toNs, endMs-spanMs, true); !sure || !k.claims.Sound() {
+				t.Errorf("%s, call %d: sure %v, %s", script, i, sure, k.claims.Broken)
+			}
 		}
 	}
 }
