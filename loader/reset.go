@@ -33,13 +33,13 @@ end
 return redis.pcall('DEL', KEYS[1])
 `
 
-// Reset forgets what was spent of the limit at key: a whole limit, as its Name, Algorithm and,
-// for a window, Period are in the Redis key. What is no state of it, such as a
-// hash, a list or another program's counter, is left as it is, and the error is then an
+// Reset forgets what was spent of the limit at key: a whole limit, as its Name, Algorithm
+// and, for a window, Period are in the Redis key. What is no state of it, such as a hash,
+// a list or another program's counter, is left as it is, and the error is then an
 // ErrBadState. By the server's clock a state of GCRA has the 19 digits of a time from 2001
 // on; with WithClock it may have fewer, so any such number is taken for one. It tells
-// whether there was a key; that there was none is no error. Like a call it is sent once: a second one would also forget what was
-// spent in between.
+// whether there was a key; that there was none is no error. Like a call it is sent once: a
+// second one would also forget what was spent in between.
 func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) (existed bool, err error) {
 	kind, form := "gcra", any(19)
 	if l != nil && l.clock != nil {
@@ -52,8 +52,8 @@ func (l *Limiter) Reset(ctx context.Context, key string, limit Limit) (existed b
 	return l.forget(ctx, key, limit, reset, kind, form)
 }
 
-// Delete deletes the limit's Redis key, which Reset explains, whatever it holds, and tells whether there was one; that
-// there was none is no error. It is sent once.
+// Delete deletes the limit's Redis key, of which Reset tells, whatever it holds, and tells
+// whether there was one; that there was none is no error. It is sent once.
 func (l *Limiter) Delete(ctx context.Context, key string, limit Limit) (existed bool, err error) {
 	return l.forget(ctx, key, limit, "return redis.pcall('DEL', KEYS[1])")
 }

@@ -1,4 +1,4 @@
-package servers
+package servers_test
 
 import (
 	"errors"
@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/tatami-rate/tatami/precision/servers"
+	"github.com/tatami-rate/tatami/precision/servers/containers"
 )
 
 // recorder is a test that notes how it ends.
@@ -26,7 +29,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 }
 
 // ends runs a test, and tells how it ends.
-func ends(test func(tb TB)) string {
+func ends(test func(tb servers.TB)) string {
 	r := &recorder{}
 	done := make(chan struct{})
 	go func() {
@@ -41,7 +44,7 @@ func ends(test func(tb TB)) string {
 func TestLacksLuacheck(t *testing.T) {
 	make, err := exec.LookPath("make")
 	if err != nil {
-		Lacks(t, err)
+		servers.Lacks(t, err)
 	}
 	for required, want := range map[string]string{
 		"": "skipped: luacheck is not on PATH\n", "1": "REQUIRE_SERVERS=1: luacheck is not on PATH\n",
@@ -58,9 +61,11 @@ func TestLacksLuacheck(t *testing.T) {
 // What is not to be had is named, and a failure when REQUIRE_SERVERS is 1.
 func TestLacks(t *testing.T) {
 	t.Setenv("PATH", "")
-	for name, test := range map[string]func(tb TB){
-		"no gappa":                func(tb TB) { Lacks(tb, errors.New("no gappa")) },
-		"no redis-server on PATH": func(tb TB) { ForTest(tb) },
+	t.Setenv("IMAGES", "none")
+	for name, test := range map[string]func(tb servers.TB){
+		"no gappa":                func(tb servers.TB) { servers.Lacks(tb, errors.New("no gappa")) },
+		"no redis-server on PATH": func(tb servers.TB) { servers.ForTest(tb) },
+		"IMAGES=none":             func(tb servers.TB) { containers.ImagesForTest(tb) },
 	} {
 		for required, want := range map[string]string{
 			"": "skip: skipped: " + name, "0": "skip: skipped: " + name, "1": "fail: REQUIRE_SERVERS=1: " + name,
