@@ -41,7 +41,11 @@ func TestAllocations(t *testing.T) {
 		{"AllowEach of 100", 1016, func() { limiter.AllowEach(t.Context(), calls...) }},
 	} {
 		test.do() // makes the connection
-		if n := testing.AllocsPerRun(500, test.do); n > test.most {
+		n := testing.AllocsPerRun(500, test.do)
+		for try := 0; n > test.most && try < 20; try++ { // others allocate too, and a collection empties pools
+			n = testing.AllocsPerRun(500, test.do)
+		}
+		if n > test.most {
 			t.Errorf("%s: %v allocations, want at most %v", test.name, n, test.most)
 		}
 	}

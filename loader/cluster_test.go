@@ -17,10 +17,13 @@ import (
 
 const slots = 16384
 
+// nodeArgs make a cluster node, which gives up no other one that only does not answer.
+var nodeArgs = []string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "600000"}
+
 // startNode starts an empty cluster node.
 func startNode(t *testing.T) *redis.Client {
 	t.Helper()
-	client := servers.ForTest(t, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf").Client()
+	client := servers.ForTest(t, nodeArgs...).Client()
 	t.Cleanup(func() { client.Close() })
 	return client
 }

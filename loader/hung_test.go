@@ -5,6 +5,7 @@ package loader_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"runtime"
@@ -39,11 +40,7 @@ func hang(t *testing.T, servers ...testServer) (resume func()) {
 			})
 			continue
 		}
-		info, err := server.Info(t.Context(), "server").Result()
-		must(t, err)
-		_, rest, _ := strings.Cut(info, "process_id:")
-		digits, _, _ := strings.Cut(rest, "\r\n")
-		pid, err := strconv.Atoi(digits)
+		pid, err := pidOf(t, server.Client)
 		must(t, err)
 		must(t, syscall.Kill(pid, syscall.SIGSTOP))
 		pids = append(pids, pid)
@@ -64,7 +61,7 @@ func inTime(t *testing.T, what string, do func(ctx context.Context) error) {
 	t.Helper()
 	const deadline = 100 * time.Millisecond
 	best := time.Duration(math.MaxInt64)
-	for try, first := 0, time.Now(); try < 3 || time.Since(first) < 20*time.Second; try++ {
+	for try, first := 0, time.Now(); try < 3 || time.Since(first) < 20*time.Second && !t.Failed(); try++ {
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		began := time.Now()
 		err := do(ctx)
@@ -150,32 +147,7 @@ func TestHungServer(t *testing.T) {
 	}
 }
 
-// untilSent is a context whose deadline is far, and passes when end is called.
-type untilSent struct {
-	context.Context
-	passed chan struct{}
-	end    func()
-}
-
-func newUntilSent(t *testing.T) *untilSent {
-	passed := make(chan struct{})
-	return &untilSent{t.Context(), passed, sync.OnceFunc(func() { close(passed) })}
-}
-
-func (c *untilSent) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
-
-func (c *untilSent) Done() <-chan struct{} { return c.passed }
-
-func (c *untilSent) Err() error {
-	select {
-	case <-c.passed:
-		return context.DeadlineExceeded
-	default:
-		return nil
-	}
-}
-
-// noticedConn tells of each write that is done.
+// noticedConn tells of each write once it is done.
 type noticedConn struct {
 	net.Conn
 	wrote func(b []byte)
@@ -197,7 +169,7 @@ func TestWithoutConnection(t *testing.T) {
 func testWithoutConnection(t *testing.T, direct testServer) {
 	checker := newLimiter(t, direct.Client)
 	limit := loader.Limit{Amount: 10, Period: 1000 * time.Hour}
-	sent := newUntilSent(t)
+	sent := newTold(t)
 	options := *direct.Options()
 	options.PoolSize, options.PipelinePoolSize, options.ReadTimeout = 1, -1, time.Minute
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -359,30 +331,44 @@ func batchWithoutDeadline(t *testing.T, name string, readTimeout time.Duration, 
 		calls = append(calls, loader.Call{Key: "k" + strconv.Itoa(i), Limit: limit, Cost: int64(i % 2)})
 	}
 	for _, warm := range []bool{false, true} {
-		client := open()
-		limiter := newLimiter(t, client)
-		if warm {
-			allowEach(t, limiter, calls)
+		problem := "not tried"
+		for first := time.Now(); problem != "" && time.Since(first) < 20*time.Second; { // the best of many tries counts
+			problem = func() string {
+				client := open()
+				defer client.Close()
+				limiter, err := loader.New(client)
+				must(t, err)
+				until(t, "the scripts", func() bool { _, err := limiter.Load(t.Context()); return err == nil })
+				if warm {
+					for i, outcome := range limiter.AllowEach(t.Context(), calls...) {
+						if outcome.Err != nil {
+							return fmt.Sprintf("call %d before the servers hang: %v", i, outcome.Err)
+						}
+					}
+				}
+				resume := hang(t, hung...)
+				defer resume()
+				began := time.Now()
+				answered, failed := 0, 0
+				for i, outcome := range limiter.AllowEach(t.Context(), calls...) {
+					if outcome.Err == nil {
+						answered++
+						continue
+					}
+					failed++
+					if !isSpent(outcome.Err, loader.ErrNotSpent) && !isSpent(outcome.Err, loader.ErrMaybeSpent) ||
+						errors.Is(outcome.Err, context.DeadlineExceeded) {
+						t.Errorf("%s, warm=%v, call %d: %v", name, warm, i, outcome.Err)
+					}
+				}
+				if took := time.Since(began); took > readTimeout+4*slack || failed == 0 || (answered > 0) != part {
+					return fmt.Sprintf("back after %v with %d answers and %d errors", took, answered, failed)
+				}
+				return ""
+			}()
 		}
-		resume := hang(t, hung...)
-		began := time.Now()
-		answered, failed := 0, 0
-		for i, outcome := range limiter.AllowEach(t.Context(), calls...) {
-			if outcome.Err == nil {
-				answered++
-				continue
-			}
-			failed++
-			if !isSpent(outcome.Err, loader.ErrNotSpent) && !isSpent(outcome.Err, loader.ErrMaybeSpent) ||
-				errors.Is(outcome.Err, context.DeadlineExceeded) {
-				t.Errorf("%s, warm=%v, call %d: %v", name, warm, i, outcome.Err)
-			}
-		}
-		took := time.Since(began)
-		resume()
-		client.Close()
-		if took > readTimeout+4*slack || failed == 0 || (answered > 0) != part {
-			t.Errorf("%s, warm=%v: back after %v with %d answers and %d errors", name, warm, took, answered, failed)
+		if problem != "" {
+			t.Errorf("%s, warm=%v: %s", name, warm, problem)
 		}
 	}
 }

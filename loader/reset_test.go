@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,42 +121,46 @@ func TestResetOfWhatWasWritten(t *testing.T) {
 }
 
 // TestResetUnderCalls has resets among calls of one key, on a cluster: each is one step, so
-// that between two of them no more is admitted than the limit.
+// that the limit is admitted between any two of them, and no more.
 func TestResetUnderCalls(t *testing.T) {
 	_, cluster := startCluster(t)
 	limiter := newLimiter(t, cluster).WithClock(t, clockAt(0))
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
 	const resets = 50
+	const callers = 4
 	var group sync.WaitGroup
-	admitted := make([]int, 4)
-	for i := range admitted {
+	var admitted, refused atomic.Int64
+	var done atomic.Bool
+	defer group.Wait()
+	defer done.Store(true)
+	for range callers {
 		group.Go(func() {
-			for range 300 {
+			for !done.Load() {
 				got, err := limiter.Allow(t.Context(), "k", limit)
-				if err != nil {
+				switch {
+				case err != nil:
 					t.Error(err)
-				}
-				if got.Allowed {
-					admitted[i]++
+					return
+				case got.Allowed:
+					admitted.Add(1)
+				default:
+					refused.Add(1)
 				}
 			}
 		})
 	}
-	group.Go(func() {
-		for range resets {
-			if _, err := limiter.Reset(t.Context(), "k", limit); err != nil {
-				t.Error(err)
-			}
-			time.Sleep(time.Millisecond)
+	for i := range resets + 1 {
+		// Of as many refusals and one more, one is of a call that began after the last reset.
+		before := refused.Load()
+		until(t, "refusals", func() bool { return refused.Load() > before+callers })
+		if i < resets {
+			forgotten(t)(limiter.Reset(t.Context(), "k", limit))
 		}
-	})
-	group.Wait()
-	total := 0
-	for _, n := range admitted {
-		total += n
 	}
-	if total <= 10 || total > 10*(resets+1) {
-		t.Errorf("%d are admitted with %d resets of a limit of 10", total, resets)
+	done.Store(true)
+	group.Wait()
+	if got := admitted.Load(); got != 10*(resets+1) {
+		t.Errorf("%d are admitted with %d resets of a limit of 10, want %d", got, resets, 10*(resets+1))
 	}
 	for i := range 20 { // in many slots
 		key := fmt.Sprint("k", i)

@@ -417,7 +417,7 @@ func TestFlushUnderBatches(t *testing.T) {
 		limit := loader.Limit{Amount: 2000, Period: time.Hour}
 		at := limiter.WithClock(t, clockAt(0))
 		server.resetStats(t)
-		done := make(chan struct{})
+		done, flushed := make(chan struct{}), make(chan struct{}, 1)
 		var flusher sync.WaitGroup
 		flusher.Go(func() {
 			for {
@@ -425,13 +425,18 @@ func TestFlushUnderBatches(t *testing.T) {
 				case <-done:
 					return
 				default:
-					if err := server.ScriptFlush(t.Context()).Err(); err != nil {
-						t.Error(err)
-					}
+				}
+				if err := server.ScriptFlush(t.Context()).Err(); err != nil {
+					t.Error(err)
+				}
+				select {
+				case flushed <- struct{}{}:
+				default:
 				}
 			}
 		})
 		for range 20 {
+			<-flushed // so that the flusher takes part, however slow it is
 			calls := make([]loader.Call, 100)
 			for i := range calls {
 				calls[i] = loader.Call{Key: "k", Limit: limit, Cost: 1}

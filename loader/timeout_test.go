@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -26,8 +27,8 @@ const (
 	blocksWrite // what the client writes goes nowhere
 )
 
-// stuckConn is a connection to a server that runs what it is sent, or beside it one to
-// nobody, whose reads and writes wait for their deadlines.
+// stuckConn is a connection to a server that runs what it is sent, without deadlines, or
+// beside it one to nobody, whose reads and writes wait for theirs.
 type stuckConn struct {
 	net.Conn
 	nobody net.Conn
@@ -48,19 +49,36 @@ func (c *stuckConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func (c *stuckConn) SetDeadline(at time.Time) error {
-	return errors.Join(c.Conn.SetDeadline(at), c.nobody.SetDeadline(at))
-}
-
-func (c *stuckConn) SetReadDeadline(at time.Time) error {
-	return errors.Join(c.Conn.SetReadDeadline(at), c.nobody.SetReadDeadline(at))
-}
-
-func (c *stuckConn) SetWriteDeadline(at time.Time) error {
-	return errors.Join(c.Conn.SetWriteDeadline(at), c.nobody.SetWriteDeadline(at))
-}
+func (c *stuckConn) SetDeadline(at time.Time) error      { return c.nobody.SetDeadline(at) }
+func (c *stuckConn) SetReadDeadline(at time.Time) error  { return c.nobody.SetReadDeadline(at) }
+func (c *stuckConn) SetWriteDeadline(at time.Time) error { return c.nobody.SetWriteDeadline(at) }
 
 func (c *stuckConn) Close() error { return errors.Join(c.Conn.Close(), c.nobody.Close()) }
+
+// told is a context whose deadline is an hour away, and passes when end is called.
+type told struct {
+	context.Context
+	passed chan struct{}
+	end    func()
+}
+
+func newTold(t *testing.T) told {
+	passed := make(chan struct{})
+	return told{t.Context(), passed, sync.OnceFunc(func() { close(passed) })}
+}
+
+func (c told) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+
+func (c told) Done() <-chan struct{} { return c.passed }
+
+func (c told) Err() error {
+	select {
+	case <-c.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
 
 // TestTimeouts has each sort of timeout end each sort of call: it is an error and nothing
 // else, and what it says of spending is so by the server's own count.
@@ -165,23 +183,24 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// refuses is an address that refuses dials: its port is none that is given out.
+const refuses = "127.0.0.1:1"
+
 // TestCauseAtDeadline has the first dial refused and the next one hang: the deadline ends the
 // call, and its error still says what was wrong.
 func TestCauseAtDeadline(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	closed := listener.Addr().String()
-	listener.Close()
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
 	for _, ask := range asks {
 		if ask.name == "Peek" || ask.name == "AllowEach" {
 			continue // go-redis dials again by itself, and says why only at its end
 		}
 		var dials atomic.Int32
+		second := newTold(t)
 		client := redis.NewClient(&redis.Options{
-			Addr: closed, DialerRetries: 1, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond,
+			Addr: refuses, DialerRetries: 1, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: time.Millisecond,
 			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 				if dials.Add(1) > 1 {
+					second.end()
 					<-ctx.Done()
 				}
 				return new(net.Dialer).DialContext(context.WithoutCancel(ctx), network, addr)
@@ -189,15 +208,13 @@ func TestCauseAtDeadline(t *testing.T) {
 		})
 		limiter, err := loader.New(client)
 		must(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		for _, got := range ask.do(ctx, limiter, ask.name, limit) {
+		for _, got := range ask.do(second, limiter, ask.name, limit) {
 			if !errors.Is(got.Err, context.DeadlineExceeded) || !errors.Is(got.Err, syscall.ECONNREFUSED) ||
 				!isSpent(got.Err, loader.ErrNotSpent) || !strings.HasSuffix(got.Err.Error(), ": connection refused: context deadline exceeded") {
 				t.Errorf("%s after %d dials: %v, want the deadline, the refused dial and an ErrNotSpent",
 					ask.name, dials.Load(), got.Err)
 			}
 		}
-		cancel()
 		client.Close()
 		if dials.Load() < 2 {
 			t.Errorf("%s: dialed %d times, want a second one that hangs", ask.name, dials.Load())
@@ -205,8 +222,31 @@ func TestCauseAtDeadline(t *testing.T) {
 	}
 }
 
-// TestRefusedBesideHung has one server refuse its call of a batch until the deadline, while
-// another hangs: the first call says both why it did not run and that the context ended it.
+// answerHook is called when a server has answered calls, or their connection has ended.
+type answerHook func()
+
+func (h answerHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h answerHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			defer h()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (h answerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "evalsha" {
+			defer h()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// TestRefusedBesideHung has one server refuse its call of a batch, and then the deadline
+// pass, while another hangs: the first call says both why it did not run and that the context ended it.
 func TestRefusedBesideHung(t *testing.T) {
 	b := emulatedCluster(t)
 	f := newFront(t, b.masters...)
@@ -225,14 +265,14 @@ func TestRefusedBesideHung(t *testing.T) {
 	b.kinds[0].with(t, f, func(client redis.UniversalClient) {
 		limiter, err := loader.New(client)
 		must(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
+		heard := newTold(t)
+		client.(*redis.ClusterClient).OnNewNode(func(node *redis.Client) { node.AddHook(answerHook(heard.end)) })
 		var calls []loader.Call
 		for i := range 20 { // some of each server
 			calls = append(calls, loader.Call{Key: fmt.Sprint("k", i), Limit: limit, Cost: 1})
 		}
 		refused := 0
-		for _, got := range limiter.AllowEach(ctx, calls...) {
+		for _, got := range limiter.AllowEach(heard, calls...) {
 			if !errors.Is(got.Err, context.DeadlineExceeded) {
 				t.Errorf("%v, want one that the deadline passed", got.Err)
 			}
