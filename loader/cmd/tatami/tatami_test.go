@@ -538,8 +538,6 @@ func TestServerTrouble(t *testing.T) {
 	_, errs = command(t, exitServer, call("allow", "k")...)
 	matches(t, errs, `tatami: server is out of memory: 127\S+: OOM .*\n`)
 
-	gone := servers.ForTest(t)
-	gone.Stop()
 	for _, test := range []struct {
 		code int
 		args []string
@@ -548,7 +546,7 @@ func TestServerTrouble(t *testing.T) {
 		{exitServer, []string{"inspect", "k"}}, {exitServer, []string{"reset", "k"}}, {exitServer, []string{"delete", "k"}},
 		{exitServer, call("allow", "k")}, {exitServer, call("peek", "k")},
 	} {
-		out, errs := command(t, test.code, append(test.args, "--redis", gone.URL)...)
+		out, errs := command(t, test.code, append(test.args, "--redis", "redis://127.0.0.1:1")...) // nobody listens
 		matches(t, out+errs, `tatami: no server was reached: dial tcp 127\S+: connect: connection refused\n`)
 	}
 }
@@ -681,10 +679,9 @@ func open(t *testing.T, address string) redis.UniversalClient {
 // TestCluster has the slots on two masters, so that a client of one server is sent
 // away for half of the keys.
 func TestCluster(t *testing.T) {
-	nodes := []*redis.Client{
-		onServer(t, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"),
-		onServer(t, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"),
-	}
+	// The one that is left serves its slots for the timeout, and the test needs them.
+	args := []string{"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "600000"}
+	nodes := []*redis.Client{onServer(t, args...), onServer(t, args...)}
 	for _, name := range []string{"load", "verify"} { // no slots yet, so no master
 		out, errs := command(t, exitRefused, name)
 		matches(t, out+errs, `tatami: no server was reached: .*\n`)
