@@ -102,8 +102,7 @@ func liveCredit(rng *rand.Rand, state State, nowNs int64) string {
 		Last: uint64(lastNs)}.Text(GCRAV2)
 }
 
-// live makes one call and judges it. It is not sure when the key was to expire within the
-// span of the call, and nothing is said of it.
+// live makes one call and judges it. Where it is not sure nothing is said of the call.
 func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool, toNs int64, err error) {
 	ctx := context.Background()
 	pipe := r.client.TxPipeline()
@@ -129,11 +128,16 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 	if err != nil {
 		return false, 0, err
 	}
-	if give != nil && give.Err() != nil {
-		return false, 0, give.Err()
-	}
-	if give != nil && from.Unix() != to.Unix() {
-		return false, to.UnixNano(), nil // the second by which its expiry was set is not known
+	if give != nil {
+		if state, _ := c.given(); to.Unix() > int64(state.Last/1e9)+1 {
+			return false, to.UnixNano(), nil // by then it may have been over, and not to be set
+		}
+		if give.Err() != nil {
+			return false, 0, give.Err()
+		}
+		if from.Unix() != to.Unix() {
+			return false, to.UnixNano(), nil // the second by which its expiry was set is not known
+		}
 	}
 	var o Outcome
 	if err := o.reply(eval); err != nil {
@@ -158,10 +162,14 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 
 // judge judges an outcome of a call that was made between two readings of the server's clock,
 // and after which the key was to expire at endMs. It is not sure when the key was to expire
-// within that span.
+// within that span, or when the span is as long as a window: its reset then does not tell when
+// the call was made.
 func (k *liveKey) judge(c *Call, o *Outcome, fromNs, toNs, endMs int64, callers bool) (sure bool) {
 	spanMs := toNs/1e6 - fromNs/1e6
 	j := k.claims
+	if j.script.IsWindow() && toNs-fromNs >= c.PeriodNs {
+		return false
+	}
 	c.ServerNs = toNs
 	if at, ok := liveClock(j.script, c, o, fromNs); ok {
 		c.ServerNs = at

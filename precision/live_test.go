@@ -14,9 +14,13 @@ func testLive(t *testing.T, real *Real, lasting time.Duration) {
 		for name, callers := range map[string]bool{"alone": false, "with callers": true} {
 			t.Run(string(s.Script)+" "+name, func(t *testing.T) {
 				t.Parallel()
-				tally, err := real.Live(s.Script, 1, lasting, callers)
-				if err != nil {
-					t.Fatal(err)
+				var tally Tally
+				for seed := uint64(1); seed < 10 && (tally.Admitted == 0 || tally.Admitted == tally.Decisions); seed++ {
+					one, err := real.Live(s.Script, seed, lasting, callers)
+					if err != nil {
+						t.Fatal(err)
+					}
+					tally.Add(&one)
 				}
 				if !tally.Sound() {
 					t.Error(tally.Broken)
@@ -104,6 +108,19 @@ func TestLiveIsNotSureWhenTheKeyEnds(t *testing.T) {
 		}
 		if got := k.judge(&c, &o, atNs-2*ms, atNs, endMs, false); got != sure || !k.claims.Sound() {
 			t.Errorf("%d ms from its end: sure %v, want %v, %s", offMs, got, sure, k.claims.Broken)
+		}
+	}
+}
+
+// Of a call that took as long as a window nothing is said: it may have been made in any.
+func TestLiveIsNotSureOfAWindowThatPassed(t *testing.T) {
+	const periodNs = 300 * ms
+	for spanNs, sure := range map[int64]bool{periodNs - 1: true, periodNs: false} {
+		c := Call{Amount: 3, PeriodNs: periodNs, Cost: 1, ByServer: true, ServerNs: epoch, NowNs: epoch}
+		o := NewTraceOf(WindowV1, []Call{c}).Native[0]
+		k := &liveKey{claims: NewClaims(WindowV1)}
+		if got := k.judge(&c, &o, epoch-spanNs, epoch, epoch/ms+o.TTLMs, false); got != sure || k.claims.Broken != "" {
+			t.Errorf("within %d ns: sure %v, want %v, %s", spanNs, got, sure, k.claims.Broken)
 		}
 	}
 }

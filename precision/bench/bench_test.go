@@ -80,7 +80,8 @@ func TestScenarios(t *testing.T) {
 				t.Errorf("pipelined is %v", pipelined)
 			}
 			for _, of := range c.scenarios() {
-				call, err := s.call(ctx, of, needed)
+				// Long enough that a stall does not see the end of a window.
+				call, err := s.call(ctx, of, 5*needed)
 				for i := 0; i < 70 && err == nil; i++ { // more than the burst
 					err = call()
 				}
