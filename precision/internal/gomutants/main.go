@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -22,23 +23,22 @@ func main() {
 	switch filepath.Base(os.Args[0]) {
 	case "go":
 		os.Exit(goCommand(os.Args[1:]))
-	case "compile":
-		os.Exit(compileCommand(os.Args[1], os.Args[2:]))
 	}
 	gremlins := flag.String("gremlins", "gremlins", "the path of gremlins")
 	only := flag.String("package", "", "try this package alone, such as ./loader")
+	workers := flag.Int("workers", runtime.NumCPU(), "how many mutants are tried at a time")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "gomutants: there are no other arguments")
 		os.Exit(2)
 	}
-	if err := run(*gremlins, *only); err != nil {
+	if err := run(*gremlins, *only, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "gomutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(gremlins, only string) error {
+func run(gremlins, only string, workers int) error {
 	reasons, err := explanations(survivorsText)
 	if err != nil {
 		return err
@@ -52,14 +52,14 @@ func run(gremlins, only string) error {
 			continue
 		}
 		tried++
-		mutants, ended, err := p.unleash(gremlins)
+		mutants, err := p.unleash(gremlins, workers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
-		c := judge(p, mutants, ended, reasons)
+		c := judge(p, mutants, reasons)
 		open = append(open, c.open...)
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t\n",
-			p.path, c.mutants, c.killed, ended.looped, ended.waited, 100*c.share(), c.survive, c.explained)
+			p.path, c.mutants, c.killed, c.looped, c.waited, 100*c.share(), c.survive, c.explained)
 	}
 	if tried == 0 {
 		return fmt.Errorf("there is no package %q", only)
@@ -79,39 +79,48 @@ func run(gremlins, only string) error {
 
 // count is what became of a package's mutants. open names what has to be looked at.
 type count struct {
-	mutants, killed, survive, explained int
-	open                                []string
+	mutants, killed, looped, waited, survive, explained int
+	open                                                []string
 }
 
 func (c count) share() float64 { return float64(c.killed) / float64(c.mutants) }
 
 // judge holds what became of a package's mutants against the explanations.
-func judge(p pkg, mutants []mutant, ended ended, reasons map[string]string) (c count) {
-	named, waiting := map[string]bool{}, 0
+func judge(p pkg, mutants []*mutant, reasons map[string]string) (c count) {
+	named := map[string]bool{}
 	for _, m := range mutants {
 		name := m.String()
-		switch reason := reasons[name]; m.status {
-		case "NOT VIABLE":
+		reason, ok := reasons[name]
+		switch m.status {
+		case unviable:
 			continue
-		case "KILLED":
+		case killed, looped:
 			c.killed++
-			if reason != "" {
+			if m.status == looped {
+				c.looped++
+			}
+			if ok {
 				c.open = append(c.open, "explained, but no survivor: "+name)
 			}
-		case "LIVED":
+		case waited:
+			c.waited++
+			if strings.HasPrefix(reason, waits) {
+				c.killed++
+			} else {
+				c.open = append(c.open, "waits for ever, and is not said to: "+name)
+			}
+		case lived:
+			c.survive++
 			switch {
 			case strings.HasPrefix(reason, waits):
-				c.killed++
-				waiting++
-			case reason == "":
-				c.survive++
+				c.open = append(c.open, "survives, and is said to wait: "+name)
+			case !ok:
 				c.open = append(c.open, "survives, not explained: "+name)
 			default:
-				c.survive++
 				c.explained++
 			}
 		default:
-			c.open = append(c.open, m.status+": "+name)
+			c.open = append(c.open, "not tried: "+name)
 		}
 		c.mutants++
 		named[name] = true
@@ -120,10 +129,6 @@ func judge(p pkg, mutants []mutant, ended ended, reasons map[string]string) (c c
 		if p.has(fileOf(name)) && !named[name] {
 			c.open = append(c.open, "explained, but no mutant: "+name)
 		}
-	}
-	if waiting != ended.waited {
-		c.open = append(c.open, fmt.Sprintf("%s: %d runs were ended after %s, and %d mutants are said to wait for ever",
-			p.path, ended.waited, patience, waiting))
 	}
 	if !(c.share() >= leastKilled) { // nor is it without mutants
 		c.open = append(c.open, fmt.Sprintf("%s: fewer than %.0f %% fall", p.path, 100*leastKilled))

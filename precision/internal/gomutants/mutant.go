@@ -13,13 +13,17 @@ import (
 type mutant struct {
 	file   string
 	line   int
+	offset int    // of the operator, in the file
+	was    string // the operator
+	is     string
 	text   string // of the line, with {{was => is}} in the operator's place
 	nth    int    // of the same change of the same line in the file
-	status string // as gremlins has it
+	id     int    // from 1 on
+	status string // what became of it
 }
 
 // String names the mutant as survivors.txt does.
-func (m mutant) String() string {
+func (m *mutant) String() string {
 	name := m.file + ": " + m.text
 	if m.nth > 1 {
 		name += fmt.Sprintf("  (%d)", m.nth)
@@ -45,28 +49,28 @@ var changes = map[string]map[token.Token]token.Token{
 		token.MUL_ASSIGN: token.ASSIGN, token.QUO_ASSIGN: token.ASSIGN},
 }
 
-// change is the line with the change of the token at a column, which counts from 0.
-func change(line string, column int, kind string) (string, error) {
+// change makes m the change of the token at a column of the line, which counts from 0.
+func (m *mutant) change(line string, column int, kind string) error {
 	before, rest := line[:column], line[column:]
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("", -1, len(rest)), []byte(rest), nil, 0)
 	_, was, _ := s.Scan()
 	is, ok := changes[kind][was]
 	if !ok {
-		return "", fmt.Errorf("%s of %s is no change that is known", kind, was)
+		return fmt.Errorf("%s of %s is no change that is known", kind, was)
 	}
-	after := strings.TrimPrefix(rest, was.String())
-	return strings.TrimSpace(fmt.Sprintf("%s{{%s => %s}}%s", before, was, is, after)), nil
+	m.was, m.is = was.String(), is.String()
+	m.text = strings.TrimSpace(fmt.Sprintf("%s{{%s => %s}}%s", before, m.was, m.is, strings.TrimPrefix(rest, m.was)))
+	return nil
 }
 
 // number tells mutants of one name apart, in the order of the lines.
-func number(mutants []mutant) []mutant {
-	slices.SortStableFunc(mutants, func(a, b mutant) int { return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line) })
+func number(mutants []*mutant) {
+	slices.SortStableFunc(mutants, func(a, b *mutant) int { return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line) })
 	seen := map[string]int{}
-	for i := range mutants {
-		name := mutants[i].String()
+	for i, m := range mutants {
+		name := m.String()
 		seen[name]++
-		mutants[i].nth = seen[name]
+		m.nth, m.id = seen[name], i+1
 	}
-	return mutants
 }
