@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,6 +86,29 @@ func sorted(err error) error {
 		return newErr
 	}
 	return limiter.judge(context.Background(), &call{key: "rl:{secret}", written: true}, err, time.Now().Add(naming))
+}
+
+// An auto pipeline asks for a call's bytes before it has a connection. By these errors
+// go-redis had none, so nothing was spent all the same; by the others it may have been.
+func TestUnsent(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		spent error
+	}{
+		{redis.ErrPoolTimeout, ErrNotSpent},
+		{redis.ErrPoolExhausted, ErrNotSpent},
+		{redis.ErrClosed, ErrNotSpent},
+		{fmt.Errorf("within: %w", redis.ErrPoolTimeout), ErrNotSpent},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, ErrNotSpent},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, ErrMaybeSpent},
+		{io.EOF, ErrMaybeSpent},
+		{os.ErrDeadlineExceeded, ErrMaybeSpent},
+		{context.DeadlineExceeded, ErrMaybeSpent},
+	} {
+		if err := sorted(c.err); !errors.Is(err, c.spent) {
+			t.Errorf("%v: got %v, want %v", c.err, err, c.spent)
+		}
+	}
 }
 
 func TestReplies(t *testing.T) {

@@ -45,7 +45,7 @@ func newTruth(script precision.Script, setting Setting, k Key, serverNs int64) *
 	o := &truth{script: script, setting: setting, list: k.Kind == "list", exists: k.Kind != "none", state: k.Hex,
 		claims: precision.NewClaims(script)}
 	o.set(serverNs)
-	if state, ok := precision.ParseState(script, textOf(o.state)); ok && k.Kind == "string" {
+	if state, ok := precision.ParseState(script, textOf(o.state)); ok {
 		if !script.IsWindow() && state.Value > math.MaxInt64 {
 			o.earlierNs = 1 << 62
 		}
@@ -158,7 +158,7 @@ func (o *truth) step(argv []string, a answer, still bool) (Step, error) {
 	}
 	leastMs := int64(0)
 	if s.Error == "" {
-		got, exact, err := o.call(&c, a, still)
+		got, exact, err := o.call(&c, a)
 		if err != nil {
 			return s, err
 		}
@@ -195,13 +195,14 @@ func (o *truth) ttlRange(leastMs int64) Range {
 	return newRange(leastMs, ttlMs)
 }
 
-// call holds a reply against the claims, and returns it and the exact one.
-func (o *truth) call(c *precision.Call, a answer, still bool) (got, exact precision.Verdict, err error) {
+// call holds a reply against the claims, and returns it and the exact one. The claims have
+// PTTL as by a clock that runs: step knows it to the ms by one that stands.
+func (o *truth) call(c *precision.Call, a answer) (got, exact precision.Verdict, err error) {
 	if got, err = verdict(a.reply); err != nil {
 		return got, exact, err
 	}
 	outcome := precision.Outcome{Verdict: got, TTLMs: max(a.ttlMs, -1)}
-	if !still && a.ttlMs > 0 {
+	if a.ttlMs >= 0 {
 		outcome.TTLSlackMs = 1000 // from the call until PTTL is asked
 	}
 	if a.state == "" {

@@ -3,11 +3,13 @@ package generate
 import (
 	"encoding/hex"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tatami-rate/tatami/emulator/hostile"
 	"github.com/tatami-rate/tatami/precision"
 )
 
@@ -246,6 +248,62 @@ func TestStepFollowsTheKey(t *testing.T) {
 	for text, want := range map[string]int64{"9223372036854775807": 0, "9223372036854775808": 1 << 62} {
 		if o := newTruth(precision.GCRAV2, usual, holding(text).key, epoch); o.earlierNs != want {
 			t.Errorf("a TAT of %s is taken for one %d ns earlier, want %d", text, o.earlierNs, want)
+		}
+	}
+}
+
+// A key that lives through its last millisecond: PTTL is asked after the call, and is 0 then.
+func TestStepInTheLastMillisecond(t *testing.T) {
+	c := asked{"refused on a TAT", tat(epoch + second), [][]string{{"4", "1024000000", "2", "1", "1780000080000000001"}}, "0"}
+	c.key.expire = "1"
+	for ttlMs, taken := range map[int64]bool{1: true, 0: true, -1: false, 2: false} {
+		o, a := answerOf(t, precision.GCRAV2, c)
+		a.ttlMs = ttlMs
+		if _, err := o.step(c.calls[0], a, false); (err == nil) != taken {
+			t.Errorf("a ttl of %d ms by a clock that runs, where 1 is right: %v", ttlMs, err)
+		}
+		state := a.state
+		o, a = answerOf(t, precision.GCRAV2, c)
+		a.ttlMs = ttlMs
+		call, _ := o.read(c.calls[0])
+		if _, _, err := o.call(&call, a); (err == nil) != taken || a.state != state {
+			t.Errorf("a ttl of %d ms in a stream, where 1 is right: %v", ttlMs, err)
+		}
+	}
+	o := newTruth(precision.GCRAV2, usual, tat(epoch).key, epoch)
+	if err := o.expire("0"); err != nil || o.ttlMs() != 0 {
+		t.Errorf("a ttl of 0 is %d: %v", o.ttlMs(), err)
+	}
+}
+
+// The forms of survivors in precision/internal/gomutants/survivors.txt, each held against
+// what it may differ in.
+func TestEqualForms(t *testing.T) {
+	for _, s := range precision.Scripts {
+		good := precision.Call{Amount: 1, PeriodNs: 1, Burst: 1, Cost: 1}
+		last := good
+		last.NowNs = math.MaxInt64
+		if good.Check(s.Script) != nil || precision.NewFed(s.Script, s.Script.Grid()).Takes(&last) {
+			t.Errorf("%s takes the last clock of 63 bits with the smallest tau", s.Script)
+		}
+		for _, a := range hostile.Arguments {
+			n, _ := whole(a.Text)
+			for i, c := range []precision.Call{good, good, good, good} {
+				field := []*int64{&c.Amount, &c.PeriodNs, &c.Burst, &c.Cost}[i]
+				*field = n
+				if (i < 2 && !a.Whole || i == 3 && math.Abs(a.Value) == 1<<62) && c.Check(s.Script) == nil {
+					t.Errorf("%s: %q is taken as %d of argument %d", s.Script, a.Text, n, i)
+				}
+			}
+		}
+		for _, h := range hostile.States {
+			if state, ok := precision.ParseState(s.Script, h.Text); ok && state.Value == uint64(epoch+precision.FarNs) {
+				t.Errorf("%q holds the instant from which on waits are far", h.Text)
+			}
+		}
+		o := newTruth(s.Script, usual, tat(epoch).key, epoch)
+		if err := o.expire("0"); err != nil || o.ttlRange(0) != newRange(o.ttlMs(), o.ttlMs()) {
+			t.Errorf("%s: the range of a ttl of 0 is %s: %v", s.Script, o.ttlRange(0), err)
 		}
 	}
 }

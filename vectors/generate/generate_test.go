@@ -359,6 +359,71 @@ func TestMakeRefusesWrongAnswers(t *testing.T) {
 	}
 }
 
+// Nor is the hash of a stream whose answers are wrong.
+func TestMakeRefusesWrongStreams(t *testing.T) {
+	for _, c := range []struct{ text, nowNs, want string }{
+		{lua.GCRAV2, decimal(epoch), ""},
+		{strings.Replace(lua.GCRAV2, "local tau = interval * burst", "local tau = interval * (burst - 1)", 1), decimal(epoch), "beyond"},
+		{strings.Replace(lua.GCRAV2, "expiry_s - now_s + 61)", "expiry_s - now_s + 59)", 1), decimal(epoch), "beyond"},
+	} {
+		p, err := NewServerPort(t.Context(), emulator.New(), c.text, "vector")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = makeFile(precision.GCRAV2, []group{{argv: "300 60000000000 60",
+			streams: []stream{{1, "a", "Drift", c.nowNs, 100}}}}, nil, p, true)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+// Which ranges are below a number: those whose end is, and no text that is none.
+func TestBelow(t *testing.T) {
+	for r, want := range map[Range]bool{"6": true, "7": false, "8": false, "5..6": true, "5..7": false, "5..8": false, "x": false, "": false} {
+		if r.below(7) != want {
+			t.Errorf("%q is below 7: %v", r, !want)
+		}
+	}
+}
+
+// What a setting says of the commands stands in the prelude beside what it says of a %d.
+func TestPreludeHasAll(t *testing.T) {
+	s := usual.at(serverUs).on32Bits().complete()
+	for _, part := range []string{"name == 'TIME'", narrowLong} {
+		if !strings.Contains(s.Prelude, part) {
+			t.Errorf("the prelude lacks %q: %s", part, s.Prelude)
+		}
+	}
+}
+
+// The first value that is none of JSON is the error, whatever comes after it.
+func TestWriterKeepsTheFirstError(t *testing.T) {
+	w := &writer{}
+	w.add("%s %s", 1, make(chan int))
+	first := w.err
+	w.fail(errors.New("another"))
+	w.fail(nil)
+	if first == nil || w.err != first {
+		t.Errorf("got %v, and then %v", first, w.err)
+	}
+}
+
+// A key of the native port lives through the millisecond in which it expires, as a server's.
+func TestNativeKeyExpires(t *testing.T) {
+	for afterMs, want := range map[int64]string{0: "BADSTATE", 1000: "BADSTATE", 1001: ""} {
+		p := NewNativePort(precision.GCRAV2)
+		if err := errors.Join(p.Hold(holding("hello").key), p.Expire("1000")); err != nil {
+			t.Fatal(err)
+		}
+		p.Set(epoch + afterMs*ms)
+		_, refused, err := p.Call([]string{"300", "60000000000", "60", "1", decimal(epoch)})
+		if word, _, _ := strings.Cut(refused, " "); err != nil || word != want {
+			t.Errorf("after %d ms of 1000: %q, want %q: %v", afterMs, refused, want, err)
+		}
+	}
+}
+
 // Errors that no script may answer, and a refused SET that asks for another expiry, are not
 // written down; nor is a SET refused that is not asked for.
 func TestMakeRefusesWrongErrors(t *testing.T) {

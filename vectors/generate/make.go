@@ -278,7 +278,7 @@ func (s *Stream) make(script precision.Script, g *Group, p Port) (err error) {
 		if !ok {
 			return fmt.Errorf("%q has to be refused", argv)
 		}
-		_, _, err = o.call(&c, answer{reply: reply, state: state, ttlMs: ttlMs}, false)
+		_, _, err = o.call(&c, answer{reply: reply, state: state, ttlMs: ttlMs})
 		return err
 	})
 	return err

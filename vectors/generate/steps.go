@@ -103,7 +103,6 @@ func waiting(l limiter, startNs, atNs int64, costs ...int64) []call {
 		list = append(list, call{cost, atNs})
 		if v := l(cost, startNs+atNs); v.Status == 0 {
 			list = append(list, call{cost, atNs + v.RetryAfterNs - 1}, call{cost, atNs + v.RetryAfterNs})
-			l(cost, startNs+atNs+v.RetryAfterNs-1)
 			atNs += v.RetryAfterNs
 			l(cost, startNs+atNs)
 		}
