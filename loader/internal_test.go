@@ -111,6 +111,110 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
+// cluster is a cluster client that knows one master, or says why not, and counts how often
+// it is told to read its slots anew.
+type cluster struct {
+	redis.UniversalClient
+	master    *redis.Client
+	masterErr error
+	wait      <-chan struct{} // before it tells; nil: not at all
+	reloads   int
+}
+
+func (c *cluster) MasterForKey(context.Context, string) (*redis.Client, error) {
+	if c.wait != nil {
+		<-c.wait
+	}
+	return c.master, c.masterErr
+}
+
+func (c *cluster) ReloadState(context.Context) { c.reloads++ }
+
+// A cluster's slots are read anew where its master may have been replaced: after a lost
+// reply, and where there was no connection.
+func TestReloads(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, c := range []struct {
+		err     error
+		written bool
+		reloads int
+	}{
+		{io.EOF, true, 1}, {dial, false, 1}, {dial, true, 1}, {redis.ErrPoolTimeout, false, 0}, {replied("LOADING x"), true, 0},
+	} {
+		client := &cluster{master: redis.NewClient(&redis.Options{Addr: "server.invalid:1"})}
+		l := &Limiter{client: client}
+		l.judge(t.Context(), &call{key: "k", written: c.written}, c.err, time.Now().Add(time.Minute))
+		if client.reloads != c.reloads {
+			t.Errorf("%v, written %v: %d reloads, want %d", c.err, c.written, client.reloads, c.reloads)
+		}
+	}
+}
+
+// The key's master is waited for until then. A client that has once told one is asked at
+// any time.
+func TestMasterOf(t *testing.T) {
+	node := redis.NewClient(&redis.Options{Addr: "server.invalid:1"})
+	late, soon := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	told := func(l *Limiter, c *cluster, then time.Time, want *redis.Client, hasSlots bool) {
+		t.Helper()
+		if got := l.masterOf(c, "k", then); got != want || l.hasSlots.Load() != hasSlots {
+			t.Errorf("got %v, has slots %v, want %v, %v", got, l.hasSlots.Load(), want, hasSlots)
+		}
+	}
+	l := &Limiter{}
+	told(l, &cluster{master: node}, late, nil, false)
+	told(l, &cluster{masterErr: errNil}, soon, nil, false)
+	told(l, &cluster{master: node}, soon, node, true)
+	told(l, &cluster{master: node}, late, node, true)
+	hung := make(chan struct{})
+	defer close(hung)
+	told(&Limiter{}, &cluster{master: node, wait: hung}, time.Now().Add(naming), nil, false)
+	told(&Limiter{}, &cluster{master: node, wait: hung}, time.Now(), nil, false)
+}
+
+// answering is a client that answers every command with this.
+type answering struct {
+	redis.UniversalClient
+	reply any
+}
+
+func (a answering) Process(_ context.Context, cmd redis.Cmder) error {
+	cmd.(*call).SetVal(a.reply)
+	return nil
+}
+
+// Reset and Delete take 0 and 1 for how many keys there were, and nothing else.
+func TestForgetReplies(t *testing.T) {
+	limit := Limit{Amount: 1, Period: time.Second}
+	for reply, existed := range map[any]bool{int64(0): false, int64(1): true} {
+		l := &Limiter{client: answering{reply: reply}}
+		if got, err := l.Delete(t.Context(), "k", limit); got != existed || err != nil {
+			t.Errorf("%v: existed %v, %v, want %v", reply, got, err, existed)
+		}
+	}
+	for _, reply := range []any{int64(-1), int64(2), "1", true} {
+		l := &Limiter{client: answering{reply: reply}}
+		if got, err := l.Reset(t.Context(), "k", limit); got || !errors.Is(err, ErrReply) || !errors.Is(err, ErrMaybeSpent) {
+			t.Errorf("%v: existed %v, %v, want an ErrReply", reply, got, err)
+		}
+	}
+}
+
+// An error names its server once.
+func TestErrorNamesTheServerOnce(t *testing.T) {
+	for want, f := range map[string]*failure{
+		"tatami: h:1: boom":           {server: "h:1", cause: errors.New("boom")},
+		"tatami: dial h:1: boom":      {server: "h:1", cause: errors.New("dial h:1: boom")},
+		"tatami: boom":                {cause: errors.New("boom")},
+		"tatami: bad state: h:1":      {kind: errors.New("tatami: bad state"), server: "h:1"},
+		"tatami: h:1: boom: canceled": {server: "h:1", cause: errors.New("boom"), ended: errors.New("canceled")},
+	} {
+		if got := f.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestReplies(t *testing.T) {
 	for _, test := range []struct {
 		text  string
