@@ -313,6 +313,9 @@ func TestClaimsFollowTheKey(t *testing.T) {
 	ttl("a key without expiry", -1)
 	j.Hold(State{Exists: true, Value: uint64(epoch + 5000)}, 1500)
 	ttl("held with 1500", 1500)
+	j.Hold(State{Exists: true, Value: uint64(epoch + 5000)}, 0)
+	ttl("held with 0", 0)
+	j.Hold(State{Exists: true, Value: uint64(epoch + 5000)}, 1500)
 	j.Set(epoch + 400e6)
 	ttl("400 ms on", 1100)
 	j.Expire(-1)
@@ -320,9 +323,12 @@ func TestClaimsFollowTheKey(t *testing.T) {
 	j.Expire(0)
 	ttl("it ends now", 0)
 	j.Expire(100)
+	ttl("100 ms by hand", 100)
+	j.Exact(&Call{Amount: 1, PeriodNs: 5000, Burst: 1, Cost: 1, NowNs: epoch})
+	ttl("the server's clock stands", 100)
 	c := Call{Amount: 1, PeriodNs: 5000, Burst: 1, Cost: 1, NowNs: epoch, ServerNs: epoch + 500e6}
-	if v := j.Exact(&c); v.Status != 0 || v.RetryAfterNs != 5000 {
-		t.Errorf("in its last ms the key answers %+v", v)
+	if v := j.Exact(&c); v.Status != 0 || v.RetryAfterNs != 5000 || !j.state.Exists {
+		t.Errorf("in its last ms the key answers %+v, and holds %+v", v, j.state)
 	}
 	c.ServerNs, c.NowNs = epoch+501e6, epoch+501e6
 	if v := j.Exact(&c); v.Status != 1 || j.state.Exists {
@@ -397,6 +403,71 @@ func TestWide(t *testing.T) {
 	} {
 		if got := wide(256, test.instant, test.now); got != test.want {
 			t.Errorf("from %d to %d: %d, want %d", test.now, test.instant, got, test.want)
+		}
+	}
+}
+
+// A wait is held against the instants next to it up to the last clock, and below FarNs.
+func TestPromiseUpToTheEnds(t *testing.T) {
+	for _, c := range []struct {
+		nowNs, retryNs int64
+		broken         bool
+	}{
+		{math.MaxInt64 - 5000, 4999, true}, {math.MaxInt64 - 5000, 5000, true}, {math.MaxInt64 - 5000, 5001, false},
+		{0, FarNs - 1, true}, {0, FarNs, false},
+	} {
+		j, call := NewClaims(GCRAV2), Call{Amount: 1, PeriodNs: 1000, Burst: 1, Cost: 1, NowNs: c.nowNs}
+		j.call = &call
+		// the key is empty, so the call fits a nanosecond earlier too
+		if j.promise(&call, &Outcome{Verdict: Verdict{RetryAfterNs: c.retryNs}}); j.Sound() == c.broken {
+			t.Errorf("%d ns after %d: found broken in %q, want it broken: %v", c.retryNs, c.nowNs, j.Broken, c.broken)
+		}
+	}
+}
+
+// A write by the server's clock leaves a key without an expiry so, while its second stays.
+func TestClaimsLeaveNoExpiry(t *testing.T) {
+	for ttlMs, sound := range map[int64]bool{-1: true, 1: false, 0: false} {
+		j := NewClaims(GCRAV2)
+		j.Hold(State{Exists: true, Value: uint64(epoch)}, -1)
+		c := Call{Amount: 1, PeriodNs: 5000, Burst: 1, Cost: 1, NowNs: epoch, ServerNs: epoch, ByServer: true}
+		o := Outcome{Verdict: j.Exact(&c), State: State{Exists: true, Value: uint64(epoch + 5000)}, TTLMs: ttlMs}
+		if j.Call(&c, &o); j.Sound() != sound {
+			t.Errorf("a ttl of %d: %q, want it sound: %v", ttlMs, j.Broken, sound)
+		}
+	}
+}
+
+// The expiry of a window may be a second off where its end is FarNs away.
+func TestFarExpiries(t *testing.T) {
+	for aheadNs, offS := range map[int64]int64{0: 1, 1: 0} {
+		for _, moreS := range []int64{-2, -1, 0, 1, 2} {
+			c := Call{Amount: 5, PeriodNs: 1 << 52, Cost: 1, NowNs: 395<<52 + aheadNs}
+			j := NewClaims(WindowV1)
+			want := j.Exact(&c)
+			fed := NewFed(WindowV1, 1)
+			fed.Admit(&c)
+			o := Outcome{Verdict: want, State: newCounts(fed.counts, c.PeriodNs),
+				TTLMs: (windowTTLS(FarNs-aheadNs, c.NowNs, false) + moreS) * 1000}
+			if j.Call(&c, &o); j.Sound() != (moreS >= -offS && moreS <= offS) {
+				t.Errorf("%d ns before FarNs, %d s off: %q", aheadNs, moreS, j.Broken)
+			}
+		}
+	}
+}
+
+// What is found of a ttl names all that it may be.
+func TestWrongTTLsAreNamed(t *testing.T) {
+	c := Call{Amount: 1, PeriodNs: 5000, Burst: 1, Cost: 1, NowNs: epoch, ServerNs: epoch}
+	for cost, want := range map[int64]string{0: "ttl 2..7 ms was 0:", 1: "ttl 2..7 ms, want 61000"} {
+		c.Cost = cost
+		j := NewClaims(GCRAV2)
+		o := Outcome{Verdict: j.Exact(&c), TTLMs: 2, TTLSlackMs: 5}
+		if cost > 0 {
+			o.State = State{Exists: true, Value: uint64(epoch + 5000)}
+		}
+		if j.Call(&c, &o); !strings.Contains(j.Broken, want) {
+			t.Errorf("cost %d: %q does not say %q", cost, j.Broken, want)
 		}
 	}
 }

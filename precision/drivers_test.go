@@ -3,9 +3,12 @@ package precision
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
@@ -170,3 +173,38 @@ const (
 	// epoch is today's clock where windows of 1, 8 and 60 s and the grid begin.
 	epoch = 1_780_000_080 * second
 )
+
+// The emulator and the native port give the same outcomes, of calls in every style.
+func TestDriversAgree(t *testing.T) {
+	asset, err := NewAsset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Scripts {
+		for i := range 10 {
+			trace := NewTrace(s.Script, 7, i)
+			calls := trace.Calls[:150]
+			if served := slices.IndexFunc(calls, func(c Call) bool { return c.ServerNs > 0 }); served < 0 {
+				asset.SetTimeNs(1)
+			}
+			outcomes := make([]Outcome, len(calls))
+			if err := errors.Join(asset.Play(s.Script, "k", calls, outcomes), asset.Forget("k")); err != nil {
+				t.Fatal(err)
+			}
+			for n, got := range outcomes {
+				if got != trace.Native[n] {
+					t.Fatalf("%s, trace %d, call %d, %+v: %+v, native %+v", s.Script, i, n, calls[n], got, trace.Native[n])
+				}
+			}
+		}
+	}
+}
+
+// A key that has no expiry says so.
+func TestNativeWithoutExpiry(t *testing.T) {
+	k := nativeKey{gcra: native.ParseGCRA("1780000080000000000")}
+	c := Call{Amount: 1, PeriodNs: 1000, Burst: 1, NowNs: 1_780_000_080_000_000_000}
+	if o := k.call(GCRAV2, &c); o.TTLMs != -1 || !o.State.Exists {
+		t.Errorf("got %+v, want a ttl of -1", o)
+	}
+}

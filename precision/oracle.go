@@ -1,8 +1,8 @@
 // Package precision holds the scripts against exact integers.
 //
 // oracle.go computes each algorithm in integers, trace.go makes up calls that look
-// for trouble, drivers.go makes the same calls on the native port, on the asset in
-// the emulator and on the asset in a real server, judge.go says of each answer
+// for trouble, drivers.go makes the same calls on the native port and on the asset in
+// the emulator, real.go on the asset in a real server, judge.go says of each answer
 // whether the claims hold, and suite.go runs it all and counts.
 package precision
 
