@@ -47,9 +47,9 @@ mutants: ## change the scripts a token at a time; the suite must notice, and the
 	$(call need,go)
 	go run ./precision/internal/mutants $(if $(ASSET),-asset '$(ASSET)')
 
-mutants-go: ## change the Go port of the scripts an operator at a time; its tests must notice. PKG= tries one package
+mutants-go: ## change the Go code that decides an operator at a time; its tests must notice. PKG= tries one package, SAMPLE=6 about one in six of the large ones
 	$(call need,go)
-	go run ./precision/internal/gomutants -gremlins $(call tool,gremlins) $(if $(PKG),-package '$(PKG)')
+	go run ./precision/internal/gomutants -gremlins $(call tool,gremlins) $(if $(PKG),-package '$(PKG)') $(if $(SAMPLE),-sample '$(SAMPLE)')
 
 clients: ## play the vectors by the client libraries of other languages that are installed, on REDIS_URL or a server of its own
 	vectors/clients/run.sh

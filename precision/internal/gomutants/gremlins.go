@@ -16,7 +16,7 @@ const module = "github.com/tatami-rate/tatami/"
 // unleash has gremlins name the package's mutants, and tries them. gremlins calls go for
 // the coverage of the tests, and finds this program in its place: see goCommand.
 // INVERT_NEGATIVES is off, as ARITHMETIC_BASE makes the same mutants.
-func (p pkg) unleash(gremlins string, workers int) ([]*mutant, error) {
+func (p pkg) unleash(gremlins string, sample uint32, workers int) ([]*mutant, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -53,6 +53,9 @@ func (p pkg) unleash(gremlins string, workers int) ([]*mutant, error) {
 	mutants, source, err := p.read(report)
 	if err != nil {
 		return nil, err
+	}
+	if p.large {
+		choose(mutants, sample)
 	}
 	folder, err := filepath.Abs(p.path)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Command gomutants changes the Go code that decides one operator at a time, by gremlins,
-// and runs the package's fast tests on each mutant. A mutant that passes them is a
-// survivor, and survivors.txt must say why it does the same. It ends with exit code 1 when
-// one is not explained, when an explanation fits no survivor, when others take too long than those
-// that are said to wait for ever, or when fewer than 90 % of a package's fall.
+// Command gomutants changes the Go code that decides one operator at a time, as gremlins
+// names them, and runs the package's fast tests on each mutant. A mutant that passes them is
+// a survivor, and survivors.txt must say why it does the same. It ends with exit code 1 when
+// one is not explained, when an explanation fits no survivor, when one waits for ever that is
+// not said to, or when fewer than 90 % of a package's fall.
 package main
 
 import (
@@ -26,46 +26,51 @@ func main() {
 	}
 	gremlins := flag.String("gremlins", "gremlins", "the path of gremlins")
 	only := flag.String("package", "", "try this package alone, such as ./loader")
+	sample := flag.Int("sample", 1, "of large packages, try about one mutant in so many, always the same")
 	workers := flag.Int("workers", runtime.NumCPU(), "how many mutants are tried at a time")
 	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "gomutants: there are no other arguments")
+	if flag.NArg() > 0 || *sample < 1 || *workers < 1 {
+		fmt.Fprintln(os.Stderr, "gomutants: there are no other arguments, and numbers are 1 or more")
 		os.Exit(2)
 	}
-	if err := run(*gremlins, *only, *workers); err != nil {
+	if err := run(*gremlins, *only, uint32(*sample), *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "gomutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(gremlins, only string, workers int) error {
+func run(gremlins, only string, sample uint32, workers int) error {
 	reasons, err := explanations(survivorsText)
 	if err != nil {
 		return err
 	}
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "package\tmutants\tkilled\tof them loop\twait\tkilled %\tsurvive\texplained\t")
+	fmt.Fprintln(table, "package\tmutants\tkilled\tof them loop\twait\tkilled %\tsurvive\texplained\tleft out\t")
 	var open []string
-	tried := 0
+	tried, left := 0, 0
 	for _, p := range packages {
 		if only != "" && filepath.Clean(only) != p.path {
 			continue
 		}
 		tried++
-		mutants, err := p.unleash(gremlins, workers)
+		mutants, err := p.unleash(gremlins, sample, workers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
 		c := judge(p, mutants, reasons)
 		open = append(open, c.open...)
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t\n",
-			p.path, c.mutants, c.killed, c.looped, c.waited, 100*c.share(), c.survive, c.explained)
+		left += c.left
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%d\t%d\t%d\t\n",
+			p.path, c.mutants, c.killed, c.looped, c.waited, 100*c.share(), c.survive, c.explained, c.left)
 	}
 	if tried == 0 {
 		return fmt.Errorf("there is no package %q", only)
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	if left > 0 {
+		fmt.Printf("%d mutants were left out: of large packages about one in %d is tried. Without -sample all are.\n", left, sample)
 	}
 	slices.Sort(open)
 	for _, line := range open {
@@ -79,8 +84,8 @@ func run(gremlins, only string, workers int) error {
 
 // count is what became of a package's mutants. open names what has to be looked at.
 type count struct {
-	mutants, killed, looped, waited, survive, explained int
-	open                                                []string
+	mutants, killed, looped, waited, survive, explained, left int
+	open                                                      []string
 }
 
 func (c count) share() float64 { return float64(c.killed) / float64(c.mutants) }
@@ -92,6 +97,10 @@ func judge(p pkg, mutants []*mutant, reasons map[string]string) (c count) {
 		name := m.String()
 		reason, ok := reasons[name]
 		switch m.status {
+		case leftOut:
+			c.left++
+			named[name] = true
+			continue
 		case unviable:
 			continue
 		case killed, looped:

@@ -54,6 +54,10 @@ func TestJudge(t *testing.T) {
 			[]string{"explained, but no survivor: a/b.go: x8"}},
 		{"one that passes, and should wait", append(kills, lived), map[string]string{"a/b.go: x9": waits + "."}, 9,
 			[]string{"survives, and is said to wait: a/b.go: x9"}},
+		{"one that is left out", append(kills, leftOut), nil, 9, nil},
+		{"one that is left out, explained", append(kills, leftOut), map[string]string{"a/b.go: x9": "equal"}, 9, nil},
+		{"too few fall of those that are not left out", append(kills[:8:8], lived, leftOut), map[string]string{"a/b.go: x8": "equal"}, 8,
+			[]string{"a: fewer than 90 % fall"}},
 		{"one that was not tried", append(kills, ""), nil, 9, []string{"not tried: a/b.go: x9"}},
 		{"too few fall", append(kills[:8:8], lived), map[string]string{"a/b.go: x8": "equal"}, 8, []string{"a: fewer than 90 % fall"}},
 		{"no mutant", nil, nil, 0, []string{"a: fewer than 90 % fall"}},
@@ -62,6 +66,36 @@ func TestJudge(t *testing.T) {
 		if !slices.Equal(got.open, c.want) || got.killed != c.killed {
 			t.Errorf("%s: %d killed, to look at %q; want %d and %q", c.what, got.killed, got.open, c.killed, c.want)
 		}
+	}
+}
+
+// A sample is about one in so many, the same by name whatever else there is.
+func TestChoose(t *testing.T) {
+	const n = 6000
+	chosen := func(from, to int, of uint32) (names []string) {
+		var mutants []*mutant
+		for i := from; i < to; i++ {
+			mutants = append(mutants, &mutant{file: "a/b.go", text: fmt.Sprint("x", i)})
+		}
+		choose(mutants, of)
+		for _, m := range mutants {
+			if m.status == "" {
+				names = append(names, m.String())
+			} else if m.status != leftOut {
+				t.Errorf("%s is %s", m, m.status)
+			}
+		}
+		return names
+	}
+	if got := chosen(0, n, 1); len(got) != n {
+		t.Errorf("of 1 in 1 there are %d of %d", len(got), n)
+	}
+	all := chosen(0, n, 6)
+	if len(all) < n/6*8/10 || len(all) > n/6*12/10 {
+		t.Errorf("of 1 in 6 there are %d of %d", len(all), n)
+	}
+	if parts := slices.Concat(chosen(0, n/2, 6), chosen(n/2, n, 6)); !slices.Equal(parts, all) {
+		t.Errorf("in two halves others are chosen: %d, not %d", len(parts), len(all))
 	}
 }
 

@@ -7,17 +7,28 @@ import (
 )
 
 // pkg is a package whose mutants are tried, those of its files that decide nothing and are
-// left out, and those of its tests that are left out: they run other programs, wait, count
-// allocations, or take longer than what they add.
+// left out, those of its tests that are left out, since they run other programs, wait, count
+// allocations, or take longer than what they add, and those that are slow, and are only run
+// on what passes the others. Of a large one a sample may do.
 type pkg struct {
-	path    string
-	without []string
-	skip    string
-	runs    []string // patterns of tests, tried in this order until one fails
+	path       string
+	without    []string
+	skip, slow string
+	large      bool
 }
 
 var packages = []pkg{
-	{path: "emulator/native", skip: "TestNoThirdParty|TestNoAllocation", runs: []string{""}},
+	{path: "emulator/native", skip: "TestNoThirdParty|TestNoAllocation"},
+	{path: "loader", skip: "TestAllocations|TestModule|TestDependencies",
+		slow: "TestHungServer|TestRecovery|TestSentAgain|TestDialedAgain|TestSwallowedDials|TestBatchWithoutDeadline|TestFlush.*"},
+	// live.go and real.go are of real servers, and the lemmas of arithmetic alone.
+	{path: "precision", without: []string{"live", "real"}, skip: "TestLive.*|TestServers.*|TestLemma.*|TestProof.*",
+		slow: "TestRun.*|TestOnGrid.*|TestTraceAsText|TestLoad|TestSmallWorld.*", large: true},
+	// What is left out of these two are tables of what is asked.
+	{path: "precision/internal/controls", without: []string{"calls", "list"},
+		slow: "TestControlsAreRejected|TestFigures|TestScriptsPass.*|TestVectors.*"},
+	{path: "vectors/generate", without: []string{"gcra", "window", "serverclock", "unusual"}, skip: "TestChangesAreNamed",
+		slow: "TestFilesAreUpToDate|TestServerClockAtAnyTime|TestSchema", large: true},
 }
 
 // has tells whether a file, by its path in the module, is one whose mutants are tried.

@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -19,10 +21,10 @@ import (
 const (
 	// The tests of a mutant may take so much of a processor, many times of what they need,
 	// however busy the machine is. What loops ends so, and is killed.
-	processorS = "30"
+	processorS = 30
 	memoryKiB  = "8000000" // likewise of addresses, for what loops and keeps
 	// What waits for ever ends after this. On a busy machine a run may only be slow, so that
-	// alone is no kill.
+	// alone is no kill, and it is tried again when the others are done.
 	patience = "3m"
 )
 
@@ -33,6 +35,7 @@ const (
 	lived    = "lived"
 	waited   = "waited"
 	unviable = "not viable" // it does not compile
+	leftOut  = "left out"   // of the sample
 )
 
 // trials is the place where a package's mutants are built and run.
@@ -56,40 +59,46 @@ func (t *trials) tryAll(mutants []*mutant) error {
 	if err != nil || first != lived {
 		return errors.Join(err, fmt.Errorf("without a change: %s", first))
 	}
-	apart := map[*mutant]bool{}
-	for _, m := range outside {
-		apart[m] = true
+	one := func(m *mutant) (err error) {
+		binary := t.binary("woven")
+		if slices.Contains(outside, m) {
+			binary = t.binary(strconv.Itoa(m.id))
+			defer os.Remove(binary)
+			out, err := t.build(binary, map[string]string{m.file: edited(t.source[m.file], m.edit())})
+			switch {
+			case err != nil && compileError.MatchString(out):
+				m.status = unviable
+				return nil
+			case err != nil:
+				return fmt.Errorf("%s: %w\n%s", m, err, out)
+			}
+		}
+		if m.status, err = t.try(binary, m.id); err != nil {
+			return fmt.Errorf("%s: %w", m, err)
+		}
+		if m.status != killed {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", m.status, m)
+		}
+		return nil
 	}
 	var group errgroup.Group
 	group.SetLimit(t.workers)
 	for _, m := range mutants {
-		if m.status != "" {
-			continue
+		if m.status == "" {
+			group.Go(func() error { return one(m) })
 		}
-		group.Go(func() (err error) {
-			binary := t.binary("woven")
-			if apart[m] {
-				binary = t.binary(strconv.Itoa(m.id))
-				defer os.Remove(binary)
-				out, err := t.build(binary, map[string]string{m.file: edited(t.source[m.file], m.edit())})
-				switch {
-				case err != nil && compileError.MatchString(out):
-					m.status = unviable
-					return nil
-				case err != nil:
-					return fmt.Errorf("%s: %w\n%s", m, err, out)
-				}
-			}
-			if m.status, err = t.try(binary, m.id); err != nil {
-				return fmt.Errorf("%s: %w", m, err)
-			}
-			if m.status != killed {
-				fmt.Fprintln(os.Stderr, m.status+":", m)
-			}
-			return nil
-		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, m := range mutants {
+		if m.status == waited { // it may only have been slow beside the others
+			if err := one(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (t *trials) binary(name string) string { return filepath.Join(t.temp, name+".test") }
@@ -171,27 +180,28 @@ func (t *trials) build(binary string, texts map[string]string) (out string, err 
 	return string(text), err
 }
 
-// try runs the package's fast tests on a mutant, on no server and with no other program at
-// hand: those that are likely to see it first.
+// try runs the package's tests on a mutant, the slow ones after the others.
 func (t *trials) try(binary string, id int) (status string, err error) {
-	for _, run := range t.runs {
-		status, err := t.tryOnce(binary, id, "-test.run="+run)
-		if status != lived || err != nil {
-			return status, err
-		}
+	status, err = t.run(binary, id, "-test.skip=^("+t.skip+"|"+t.slow+")$")
+	if status == lived && err == nil && t.slow != "" {
+		status, err = t.run(binary, id, "-test.run=^("+t.slow+")$")
 	}
-	return lived, nil
+	return status, err
 }
 
-func (t *trials) tryOnce(binary string, id int, run string) (status string, err error) {
-	cmd := exec.Command("/bin/sh", "-c", "ulimit -t "+processorS+" && ulimit -v "+memoryKiB+` && exec "$0" "$@"`,
-		binary, "-test.short", "-test.failfast", "-test.timeout="+patience, run, "-test.skip=^("+t.skip+")$")
+// run runs tests on no server and with no other program at hand.
+func (t *trials) run(binary string, id int, tests string) (status string, err error) {
+	cmd := exec.Command("/bin/sh", "-c", "ulimit -t "+strconv.Itoa(processorS)+" && ulimit -v "+memoryKiB+` && exec "$0" "$@"`,
+		binary, "-test.short", "-test.failfast", "-test.timeout="+patience, tests)
 	cmd.Dir = t.folder
 	none := filepath.Join(t.temp, "none")
 	cmd.Env = append(os.Environ(), "PATH="+none, "REQUIRE_SERVERS=", "REDIS_URL=", "IMAGES=none", "SERVERS_32="+none,
 		fmt.Sprintf("%s=%d", chooses, id))
 	out, err := cmd.CombinedOutput()
 	status, err = ending(string(out), err)
+	if used := cmd.ProcessState; status == waited && used.UserTime()+used.SystemTime() > processorS*time.Second/2 {
+		status = looped // though on a busy machine it did not come to its limit
+	}
 	if err != nil || id == 0 && status != lived {
 		os.Stderr.Write(out)
 	}
