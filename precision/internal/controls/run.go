@@ -127,14 +127,16 @@ func (c *control) run(text string, generated int) (Result, error) {
 			r.Wrong = append(r.Wrong, way.name)
 		}
 	}
-	for i := 0; i < generated && r.Generated == ""; i++ {
+	if err := r.measure(own, outcomes); err != nil {
+		return r, err
+	}
+	for i := range generated {
 		tally, _, err := judge(precision.NewTrace(c.script, 1, i))
-		if err != nil {
+		if r.Generated = tally.Broken; err != nil || r.Generated != "" {
 			return r, err
 		}
-		r.Generated = tally.Broken
 	}
-	return r, r.measure(own, outcomes)
+	return r, nil
 }
 
 // measure follows the control's own trace with exact limiters: one that decides for
