@@ -21,9 +21,6 @@ var packages = []pkg{
 	{path: "emulator/native", skip: "TestNoThirdParty|TestNoAllocation"},
 	{path: "loader", skip: "TestAllocations|TestModule|TestDependencies",
 		slow: "TestHungServer|TestRecovery|TestSentAgain|TestDialedAgain|TestSwallowedDials|TestBatchWithoutDeadline|TestFlush.*"},
-	// live.go and real.go are of real servers, and the lemmas of arithmetic alone.
-	{path: "precision", without: []string{"live", "real"}, skip: "TestLive.*|TestServers.*|TestLemma.*|TestProof.*",
-		slow: "TestRun.*|TestOnGrid.*|TestTraceAsText|TestLoad|TestSmallWorld.*", large: true},
 	// What is left out of these two are tables of what is asked.
 	{path: "precision/internal/controls", without: []string{"calls", "list"},
 		slow: "TestControlsAreRejected|TestFigures|TestScriptsPass.*|TestVectors.*"},
