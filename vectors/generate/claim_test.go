@@ -3,6 +3,7 @@ package generate
 import (
 	"encoding/hex"
 	"errors"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -279,6 +280,14 @@ func TestStepInTheLastMillisecond(t *testing.T) {
 // The forms of survivors in precision/internal/gomutants/survivors.txt, each held against
 // what it may differ in.
 func TestEqualForms(t *testing.T) {
+	up, down := map[int64]bool{}, map[int64]bool{}
+	for i := range int64(32) {
+		up[(1_357_913_579_864_208+i)*us%precision.GCRAV1.Grid()] = true
+		down[(1_357_913_579_864_208-i)*us%precision.GCRAV1.Grid()] = true
+	}
+	if len(up) != 32 || !maps.Equal(up, down) {
+		t.Errorf("32 us on end have %d distances from the grid, and before it %d", len(up), len(down))
+	}
 	for _, s := range precision.Scripts {
 		good := precision.Call{Amount: 1, PeriodNs: 1, Burst: 1, Cost: 1}
 		last := good
