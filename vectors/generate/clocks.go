@@ -62,9 +62,8 @@ func (t *Test) overClocks(script precision.Script, g *Group, asks []request) ([]
 	first := slices.IndexFunc(asks, func(r request) bool { return byServer(slices.Concat(g.Argv, r.argv)) })
 	periodNs := second
 	if argv := slices.Concat(g.Argv, asks[first].argv); len(argv) > 1 {
-		if n, ok := whole(argv[1]); ok && n > 0 {
-			periodNs = n
-		}
+		n, _ := whole(argv[1])
+		periodNs = max(n, 1)
 	}
 	var merged []Step
 	for _, at := range manyClocks(script, len(asks), periodNs) {

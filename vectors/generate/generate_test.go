@@ -378,6 +378,35 @@ func TestMakeRefusesWrongStreams(t *testing.T) {
 	}
 }
 
+// A step has what another clock makes of it as well, but never another error or status, or a
+// state of another length.
+func TestWiden(t *testing.T) {
+	step := func() *Step {
+		return &Step{State: "3132", Reply: []Range{"1", "2", "0", "7"}, Exact: []Range{"1", "2", "0", "6"}, TTLMs: "10"}
+	}
+	for _, c := range []struct {
+		what   string
+		change func(s *Step)
+		want   *Step // nil: an error
+	}{
+		{"nothing", func(*Step) {}, step()},
+		{"digit, waits and ttl", func(s *Step) { s.State, s.Reply[3], s.Exact[3], s.TTLMs = "3142", "9", "5", "8" },
+			&Step{State: "31.2", Reply: []Range{"1", "2", "0", "7..9"}, Exact: []Range{"1", "2", "0", "5..6"}, TTLMs: "8..10"}},
+		{"error", func(s *Step) { s.Error = "BADARG" }, nil},
+		{"length of the state", func(s *Step) { s.State = "313233" }, nil},
+		{"status", func(s *Step) { s.Reply[0] = "0" }, nil},
+		{"exact status", func(s *Step) { s.Exact[0] = "0" }, nil},
+		{"wait that is none", func(s *Step) { s.Reply[2] = "x" }, nil},
+		{"ttl that is none", func(s *Step) { s.TTLMs = "x" }, nil},
+	} {
+		got, other := step(), step()
+		c.change(other)
+		if err := got.widen(other); (err == nil) != (c.want != nil) || c.want != nil && !reflect.DeepEqual(got, c.want) {
+			t.Errorf("another %s: %v, %+v, want %+v", c.what, err, got, c.want)
+		}
+	}
+}
+
 // Which ranges are below a number: those whose end is, and no text that is none.
 func TestBelow(t *testing.T) {
 	for r, want := range map[Range]bool{"6": true, "7": false, "8": false, "5..6": true, "5..7": false, "5..8": false, "x": false, "": false} {

@@ -21,6 +21,10 @@ var packages = []pkg{
 	{path: "emulator/native", skip: "TestNoThirdParty|TestNoAllocation"},
 	{path: "loader", skip: "TestAllocations|TestModule|TestDependencies",
 		slow: "TestHungServer|TestRecovery|TestSentAgain|TestDialedAgain|TestSwallowedDials|TestBatchWithoutDeadline|TestFlush.*"},
+	// live.go, real.go and restored.go are of real servers, long.go has a hash that takes
+	// seconds, and the lemmas are of arithmetic alone.
+	{path: "precision", without: []string{"live", "long", "real", "restored"}, skip: "TestLive.*|TestServers.*|TestLemma.*|TestProof.*",
+		slow: "TestRun.*|TestOnGrid.*|TestTraceAsText|TestLoad|TestSmallWorld.*", large: true},
 	// What is left out of these two are tables of what is asked.
 	{path: "precision/internal/controls", without: []string{"calls", "list"},
 		slow: "TestControlsAreRejected|TestFigures|TestScriptsPass.*|TestVectors.*"},
