@@ -20,7 +20,7 @@ type pkg struct {
 var packages = []pkg{
 	{path: "emulator/native", skip: "TestNoThirdParty|TestNoAllocation"},
 	{path: "loader", skip: "TestAllocations|TestModule|TestDependencies",
-		slow: "TestHungServer|TestRecovery|TestSentAgain|TestDialedAgain|TestSwallowedDials|TestBatchWithoutDeadline|TestFlush.*"},
+		slow: "TestHungServer|TestRecovery|TestSentAgain|TestDialedAgain|TestSwallowedDials|TestBatchWithoutDeadline|TestFlush.*", large: true},
 	// live.go, real.go and restored.go are of real servers, long.go has a hash that takes
 	// seconds, and the lemmas are of arithmetic alone.
 	{path: "precision", without: []string{"live", "long", "real", "restored"}, skip: "TestLive.*|TestServers.*|TestLemma.*|TestProof.*",

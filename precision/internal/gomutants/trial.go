@@ -209,7 +209,6 @@ func (t *trials) run(binary string, id int, tests string) (status string, err er
 }
 
 var (
-	failed   = regexp.MustCompile(`(?m)^FAIL$`)
 	panicked = regexp.MustCompile(`(?m)^(panic|fatal error|runtime): `)
 	timedOut = regexp.MustCompile(`(?m)^panic: test timed out after`)
 )
@@ -229,7 +228,8 @@ func ending(out string, end error) (status string, err error) {
 	switch {
 	case timedOut.MatchString(out):
 		return waited, nil
-	case code == 1 && failed.MatchString(out), code == 2 && panicked.MatchString(out):
+	case code == 1, // a test failed, or an example ended by log.Fatal
+		code == 2 && panicked.MatchString(out):
 		return killed, nil
 	case wait.Signaled() && (wait.Signal() == syscall.SIGKILL || wait.Signal() == syscall.SIGXCPU):
 		return looped, nil

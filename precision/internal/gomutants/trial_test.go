@@ -134,7 +134,9 @@ func TestEnding(t *testing.T) {
 		{"ulimit -t 1; while :; do :; done", looped},
 		{"kill -9 $$", looped},
 		{"kill -15 $$", ""},
-		{"echo no test at all; exit 1", ""},
+		{"echo 2026/12/01 12:56:11 an example that ends; exit 1", killed},
+		{"ulimit -t 1 2 3", ""},
+		{"/no/such/test", ""},
 		{"exit 2", ""},
 		{"echo FAIL; exit 3", ""},
 	} {
