@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -12,15 +13,13 @@ import (
 	"github.com/tatami-rate/tatami/emulator/native"
 )
 
-// recorded is a call on a key, with what the emulator made of it.
+// recorded is a call, with what the emulator made of it.
 type recorded struct {
-	unixUs int64      // the server's clock
-	key    native.Key // what the key holds
-	ttlMs  int64      // when it expires; 0 for never
-	args   []string
-	// The reply's numbers or "error" with its text, then what was set, in hexadecimal,
-	// and KEEPTTL or EX with its seconds.
-	outcome string
+	unixUs  int64 // the server's clock
+	keys    []native.Key
+	ttlMs   []int64 // when each key expires; 0 for never
+	args    []string
+	outcome string // as interpreters.Run tells it
 }
 
 // record makes n random calls on the emulator: limits and clocks of every size and at
@@ -38,7 +37,7 @@ func record(t testing.TB, a asset, n int) []recorded {
 	for i := range calls {
 		if i%16 == 0 {
 			limit, units = randomLimit(rng, a)
-			nowNs, key = randomClock(rng), native.Key{}
+			nowNs, key = randomClock(rng), native.Key{Name: "k"}
 		}
 		switch rng.IntN(10) {
 		case 0, 1:
@@ -52,16 +51,13 @@ func record(t testing.TB, a asset, n int) []recorded {
 		case 5: // within the second or into the next
 			nowNs += rng.Int64N(2e9)
 		case 6, 7:
-			key = native.Key{Exists: true, Text: randomState(rng, a, limit, nowNs)}
+			key = native.Key{Name: "k", Exists: true, Text: randomState(rng, a, limit, nowNs)}
 		}
 		nowNs = max(nowNs, 0) // what passed 2^63 - 1 too
 		cost := []int64{1, 1, 1, 0, units, units + 1, upTo(rng, units), upTo(rng, 1<<52)}[rng.IntN(8)]
 		c := &calls[i]
-		*c = recorded{unixUs: nowNs / 1000, key: key, args: append(limit[:3:3], strconv.FormatInt(cost, 10))}
-		if rng.IntN(2) > 0 {
-			// EX gives whole seconds, so that this one shows whether it was kept.
-			c.ttlMs = rng.Int64N(1e6)*1000 + 1 + rng.Int64N(999)
-		}
+		*c = recorded{unixUs: nowNs / 1000, keys: []native.Key{key}, ttlMs: []int64{randomTTL(rng)},
+			args: append(limit[:3:3], strconv.FormatInt(cost, 10))}
 		if rng.IntN(2) > 0 {
 			c.args = append(c.args, strconv.FormatInt(nowNs, 10))
 		}
@@ -70,9 +66,7 @@ func record(t testing.TB, a asset, n int) []recorded {
 			c.args[rng.IntN(len(c.args))] = bad[rng.IntN(len(bad))]
 		}
 		c.outcome = answerTo(t, r, sha, c)
-		if held := r.keys["k"]; held != nil {
-			key = native.Key{Exists: true, Text: held.text}
-		}
+		key = heldBy(r, "k")
 		retryNs = 0
 		if reply := strings.Fields(c.outcome); reply[0] == "0" {
 			retryNs, _ = strconv.ParseInt(reply[2], 10, 64)
@@ -88,29 +82,68 @@ func (c *recorded) byServer() bool { return len(c.args) < 5 || c.args[4] == "" }
 func answerTo(t testing.TB, r *Redis, sha string, c *recorded) string {
 	now := time.UnixMicro(c.unixUs)
 	r.SetTime(now)
-	delete(r.keys, "k")
-	if c.key.Exists {
-		r.keys["k"] = &value{text: c.key.Text, expires: c.ttlMs > 0, expiresMs: now.UnixMilli() + c.ttlMs}
+	names := make([]string, len(c.keys))
+	for i, key := range c.keys {
+		names[i] = key.Name
+		delete(r.keys, key.Name)
+		if key.Exists {
+			r.keys[key.Name] = &value{text: key.Text, expires: c.ttlMs[i] > 0, expiresMs: now.UnixMilli() + c.ttlMs[i]}
+		}
 	}
-	before := r.keys["k"]
-	cmd := r.EvalSha(t.Context(), sha, []string{"k"}, c.args)
+	before := maps.Clone(r.keys)
+	cmd := r.EvalSha(t.Context(), sha, names, c.args)
 	line := outcome(cmd)
-	if reply, err := cmd.Int64Slice(); err == nil {
-		line = fmt.Sprintf("%d %d %d %d", reply[0], reply[1], reply[2], reply[3])
+	if reply, err := cmd.Slice(); err == nil {
+		line = bracketed(reply)
+		line = line[1 : len(line)-1]
 	}
-	after := r.keys["k"]
-	if after == before {
-		return line
+	for i, name := range names {
+		before, after := before[name], r.keys[name]
+		if after == before {
+			continue
+		}
+		line += fmt.Sprintf(" %d:%x", i+1, after.text)
+		switch ttlMs := after.expiresMs - now.UnixMilli(); {
+		case after.expires && ttlMs%1000 == 0:
+			line += fmt.Sprintf(" EX %d", ttlMs/1000)
+		case before != nil && after.expires == before.expires && (!after.expires || after.expiresMs == before.expiresMs):
+			line += " KEEPTTL"
+		default:
+			line += fmt.Sprintf(" and an expiry (%v) in %d ms", after.expires, ttlMs)
+		}
 	}
-	line += fmt.Sprintf(" %x", after.text)
-	switch ttlMs := after.expiresMs - now.UnixMilli(); {
-	case after.expires && ttlMs%1000 == 0:
-		return line + fmt.Sprintf(" EX %d", ttlMs/1000)
-	case before != nil && after.expires == before.expires && (!after.expires || after.expiresMs == before.expiresMs):
-		return line + " KEEPTTL"
-	default:
-		return line + fmt.Sprintf(" and an expiry (%v) in %d ms", after.expires, ttlMs)
+	return line
+}
+
+// bracketed is a part of a reply, its tables in brackets.
+func bracketed(value any) string {
+	parts, ok := value.([]any)
+	if !ok {
+		return fmt.Sprint(value)
 	}
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = bracketed(part)
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}
+
+// randomTTL is an expiry, 0 for none. EX gives whole seconds, so that another one shows
+// whether it was kept.
+func randomTTL(rng *rand.Rand) int64 {
+	if rng.IntN(2) == 0 {
+		return 0
+	}
+	return rng.Int64N(1e6)*1000 + 1 + rng.Int64N(999)
+}
+
+// heldBy is a key as it is now.
+func heldBy(r *Redis, name string) native.Key {
+	held := r.keys[name]
+	if held == nil {
+		return native.Key{Name: name}
+	}
+	return native.Key{Name: name, Exists: true, Text: held.text}
 }
 
 // upTo is a number from 1 to most, of any size or near the top.
@@ -193,4 +226,12 @@ func randomTAT(rng *rand.Rand, nowNs int64) uint64 {
 		return uint64(max(nowNs-upTo(rng, 1<<52), 0))
 	}
 	return uint64(nowNs) + uint64(upTo(rng, 1<<52))
+}
+
+// held is what keys hold, for a reader.
+func held(keys []native.Key) (texts []string) {
+	for _, key := range keys {
+		texts = append(texts, key.Text)
+	}
+	return texts
 }

@@ -61,6 +61,17 @@ var snippets = []struct{ script, want string }{
 	{`return redis.replicate_commands()`, `int64 1`},
 	{`return #KEYS .. '|' .. #ARGV .. '|' .. ARGV[1] .. '|' .. type(ARGV[2])`, `3|2|first|string`},
 	{`KEYS[1] = 'b' KEYS.x = 1 return {KEYS[1], KEYS.x}`, `{b, int64 1}`},
+	{`ARGV[1], ARGV[2], ARGV[3] = nil, 7, {} return {tostring(ARGV[1]), ARGV[2], ARGV[3], #KEYS}`, `{nil, int64 7, {}, int64 3}`},
+
+	// Assignments of several values.
+	{`local a, b = 1, 2 a, b = b, a return {a, b}`, `{int64 2, int64 1}`},
+	{`local a, b, c = 1, 2, 3 a, b, c = c, a + b, a return {a, b, c}`, `{int64 3, int64 3, int64 1}`},
+	{`local a, b = 1 b, a = a, b return {b, tostring(a)}`, `{int64 1, nil}`},
+	{`local a, t = 1, {} a, t[a] = 2, a return {a, t[1]}`, `{int64 2, int64 1}`},
+	{`local a, b, c = 1 a, b, c = 2, (function() return a, 5 end)() return {a, b, c}`, `{int64 2, int64 1, int64 5}`},
+	{`local a, b, c = 1, 2, 3 a, b, c = b, a return {a, b, tostring(c)}`, `{int64 2, int64 1, nil}`},
+	{`local a, b = 1 a = 2, (function() b = a end)() return {a, b}`, `{int64 2, int64 1}`},
+	{`local a = 1 return (function() local b = 2 a, b = b, a return {a, b} end)()`, `{int64 2, int64 1}`},
 
 	// Commands.
 	{`return redis.call('GET', KEYS[1])`, `error redis: nil`},
@@ -343,6 +354,7 @@ func TestNotEmulated(t *testing.T) {
 	r := New()
 	for script, want := range map[string]string{
 		`return cjson.encode({})`:                      "the global cjson is not emulated",
+		`local a = {} a, a.x = 1, 2`:                   "an assignment of a and of a field of it is not emulated",
 		`return bit.band(1, 2)`:                        "the global bit is not emulated",
 		`return loadstring('return 1')`:                "the global loadstring is not emulated",
 		`return math.random()`:                         "math.random is not emulated",

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tatami-rate/tatami/emulator/interpreters"
+	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
@@ -14,7 +15,7 @@ func TestInterpreters(t *testing.T) {
 	if testing.Short() {
 		n = 500
 	}
-	recorded := map[string][]recorded{}
+	recorded := map[string][]recorded{"limits_v1": recordLimits(t, n)}
 	for _, a := range assets {
 		recorded[a.name] = record(t, a, n)
 	}
@@ -26,26 +27,26 @@ func TestInterpreters(t *testing.T) {
 				}
 				t.Skipf("skipped: %v", err)
 			}
-			for _, a := range assets {
+			for script := range recorded {
 				var calls []interpreters.Call
-				for _, c := range recorded[a.name] {
-					calls = append(calls, interpreters.Call{UnixUs: c.unixUs, Keys: 1, Key: c.key, Args: c.args})
+				for _, c := range recorded[script] {
+					calls = append(calls, interpreters.Call{UnixUs: c.unixUs, Keys: c.keys, Args: c.args})
 				}
-				outcomes, _, err := interpreters.Run(t.Context(), name, a.script, nil, calls)
+				outcomes, _, err := interpreters.Run(t.Context(), name, lua.Assets[script], nil, calls)
 				if err != nil {
 					t.Fatal(err)
 				}
 				different := 0
-				for i, c := range recorded[a.name] {
+				for i, c := range recorded[script] {
 					if outcomes[i] != c.outcome {
 						different++
 						if different <= 10 {
-							t.Errorf("%s %q, key %q, server's clock %d us: %s, emulator %s",
-								a.name, c.args, c.key.Text, c.unixUs, outcomes[i], c.outcome)
+							t.Errorf("%s %q, keys %q, server's clock %d us: %s, emulator %s",
+								script, c.args, held(c.keys), c.unixUs, outcomes[i], c.outcome)
 						}
 					}
 				}
-				t.Logf("%s: %d calls, %d different", a.name, len(calls), different)
+				t.Logf("%s: %d calls, %d different", script, len(calls), different)
 			}
 		})
 	}

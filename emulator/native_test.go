@@ -2,12 +2,12 @@ package emulator
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tatami-rate/tatami/emulator/interpreters"
 	"github.com/tatami-rate/tatami/emulator/native"
 	"github.com/tatami-rate/tatami/lua"
 )
@@ -32,7 +32,7 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 		for i, arg := range c.args {
 			argv[i] = arg.(string)
 		}
-		key, d, ok := native.Call(c.script, key, argv, native.ServerClock(s.now.UnixMicro()))
+		after, d, ok := native.Call(c.script, []native.Key{key}, argv, native.ServerClock(s.now.UnixMicro()))
 		if !ok {
 			t.Fatalf("native has no script %s", c.script)
 		}
@@ -40,8 +40,8 @@ func TestNativeReadsWhatTheAssetReads(t *testing.T) {
 		if d.Err != "" {
 			reply.SetErr(errors.New(d.Err))
 		}
-		held := redis.NewCmdResult(key.Text, nil)
-		if !key.Exists {
+		held := redis.NewCmdResult(after[0].Text, nil)
+		if !after[0].Exists {
 			held.SetErr(redis.Nil)
 		}
 		if got := outcome(reply) + " " + outcome(held); got != want {
@@ -79,26 +79,14 @@ func TestNativeIsTheAsset(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			different, kinds := 0, map[string]int{}
 			for _, c := range record(t, a, n) {
-				key, d, ok := native.Call(a.name, c.key, c.args, native.ServerClock(c.unixUs))
-				if !ok {
-					t.Fatalf("native has no script %s", a.name)
-				}
-				got := fmt.Sprintf("%d %d %d %d", d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
-				switch {
-				case d.Err != "":
-					got = "error " + d.Err
-				case d.Written && d.TTLS == 0:
-					got += fmt.Sprintf(" %x KEEPTTL", key.Text)
-				case d.Written:
-					got += fmt.Sprintf(" %x EX %d", key.Text, d.TTLS)
-				}
-				if got != c.outcome {
+				after, reply, _ := native.Call(a.name, c.keys, c.args, native.ServerClock(c.unixUs))
+				if got := interpreters.Outcome(reply, after); got != c.outcome {
 					if different++; different <= 10 {
-						t.Errorf("%q, key %q, server's clock %d us: native %s, asset %s", c.args, c.key.Text, c.unixUs, got, c.outcome)
+						t.Errorf("%q, keys %q, server's clock %d us: native %s, asset %s", c.args, held(c.keys), c.unixUs, got, c.outcome)
 					}
 				}
 				kinds[c.kind()]++
-				if d.Written && strings.Contains(key.Text, " ") && !a.isWindow() {
+				if reply.Written && strings.Contains(after[0].Text, " ") && !a.isWindow() {
 					kinds["credit kept"]++
 				}
 			}
@@ -128,11 +116,11 @@ func (c *recorded) kind() string {
 	if c.byServer() {
 		clock = " server"
 	}
-	if c.key.Exists {
+	if c.keys[0].Exists {
 		key = " used"
 		if c.byServer() {
 			key = " used, no expiry"
-			if c.ttlMs > 0 {
+			if c.ttlMs[0] > 0 {
 				key = " used, expires"
 			}
 		}

@@ -17,19 +17,22 @@ import (
 const chunkName = "user_script"
 
 // Names of the locals through which a script reaches the operators that gopher-lua's
-// machine has wired in with other rules. No script can spell them.
+// machine has wired in with other rules, and how those begin that hold the values of an
+// assignment. No script can spell them.
 const (
 	modName    = "%"
 	concatName = ".."
 	forName    = "for"
+	valueName  = "="
 )
 
 // compile turns the text of a script into a function of the operators modName,
 // concatName and forName that returns the script as a function.
 //
 // It parses with gopher-lua and changes the tree where Lua 5.1 means something else:
-// % and .. become calls, number literals get the value that strtod gives them, and
-// the bounds of a numeric for may be text. What 5.1 does not have is refused.
+// % and .. become calls, number literals get the value that strtod gives them, the
+// bounds of a numeric for may be text, and several values are assigned at once. What 5.1
+// does not have is refused.
 func compile(text string) (*lua.FunctionProto, error) {
 	chunk, err := parse.Parse(strings.NewReader(text), chunkName)
 	if err != nil {
@@ -69,9 +72,49 @@ func (r *rewriter) fail(line int, format string, args ...any) {
 }
 
 func (r *rewriter) block(stmts []ast.Stmt) {
-	for _, stmt := range stmts {
+	for i, stmt := range stmts {
 		r.stmt(stmt)
+		if s, ok := stmt.(*ast.AssignStmt); ok {
+			stmts[i] = r.assign(s)
+		}
 	}
+}
+
+// assign returns what takes the place of an assignment. Lua has all values before it assigns
+// the first; gopher-lua computes each right into its local, where the next would read it.
+func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
+	locals := map[string]bool{} // or globals
+	reads := false
+	for i, target := range s.Lhs {
+		if name, ok := target.(*ast.IdentExpr); ok {
+			locals[name.Value] = true
+			reads = reads || i+1 < len(s.Rhs)
+		}
+	}
+	for _, target := range s.Lhs {
+		if field, ok := target.(*ast.AttrGetExpr); ok {
+			if table, ok := field.Object.(*ast.IdentExpr); ok && locals[table.Value] {
+				r.fail(s.Line(), "emulator: an assignment of %s and of a field of it is not emulated", table.Value)
+			}
+		}
+	}
+	if !reads {
+		return s
+	}
+	values := &ast.LocalAssignStmt{Exprs: s.Rhs}
+	assign := &ast.AssignStmt{Lhs: s.Lhs}
+	for i, target := range s.Lhs {
+		name := &ast.IdentExpr{Value: valueName + strconv.Itoa(i)}
+		name.SetLine(target.Line())
+		name.SetLastLine(target.LastLine())
+		values.Names, assign.Rhs = append(values.Names, name.Value), append(assign.Rhs, name)
+	}
+	block := &ast.DoBlockStmt{Stmts: []ast.Stmt{values, assign}}
+	for _, stmt := range []ast.Stmt{values, assign, block} {
+		stmt.SetLine(s.Line())
+		stmt.SetLastLine(s.LastLine())
+	}
+	return block
 }
 
 func (r *rewriter) stmt(stmt ast.Stmt) {

@@ -21,8 +21,8 @@ func TestServers32(t *testing.T) {
 				"Verify": func() ([]loader.Presence, error) { return v2.Verify(t.Context()) },
 			} {
 				found, err := ask()
-				if err != nil || len(found) != 3 {
-					t.Errorf("%s: %v, %v, want 3 scripts", name, found, err)
+				if err != nil || len(found) != 4 {
+					t.Errorf("%s: %v, %v, want 4 scripts", name, found, err)
 				}
 				for _, one := range found {
 					if !one.Loaded || one.Bits != 32 {

@@ -12,19 +12,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// call is one EVALSHA or EVAL on one key, and what became of it. Its arguments stand in its
-// own array, which spares an allocation. go-redis calls NoRetry, SetErr and, through an
-// argument, MarshalBinary, from other goroutines too.
+// call is one EVALSHA or EVAL, and what became of it. go-redis calls NoRetry, SetErr and,
+// through an argument, MarshalBinary, from other goroutines too.
 type call struct {
 	*redis.Cmd
 	client redis.UniversalClient
-	script *asset // nil for an EVAL
-	key    string // the Redis key
+	script *asset   // nil for an EVAL
+	key    string   // the Redis key, which chooses the server
+	asks   []int    // of limits_v1: the indices of the asks that the keys are of
+	others []string // the Redis keys after it
+	count  []byte   // how many keys there are
 	period time.Duration
-	args   [9]any
-	n      int  // arguments in use
-	free   bool // it writes nothing, so it may be repeated
-	piped  bool // it is in a pipeline to several servers
+	args   []any
+	own    [9]any // where the arguments of one key stand, which spares an allocation
+	free   bool   // it writes nothing, so it may be repeated
+	piped  bool   // it is in a pipeline to several servers
 
 	mu       sync.Mutex
 	written  bool  // its bytes were asked for, and no server has refused them since
@@ -64,29 +66,29 @@ func (l *Limiter) usable(ctx context.Context) error {
 	return nil
 }
 
-// checked refuses a limit and a key that calls do not take.
-func (l *Limiter) checked(ctx context.Context, key string, limit Limit) error {
-	if err := l.usable(ctx); err != nil {
-		return err
-	}
+// check refuses a limit, a key and a cost that calls do not take.
+func check(key string, limit Limit, cost int64) error {
 	if err := limit.Validate(); err != nil {
 		return err
 	}
 	if key == "" {
 		return refuse(ErrKey, "the key is empty")
 	}
+	if cost < 0 || cost > maxCost {
+		return refuse(ErrCost, fmt.Sprintf("%v: cost %d is outside 0 .. %d", limit, cost, int64(maxCost)))
+	}
 	return nil
 }
 
 // prepare checks the arguments and makes c the EVALSHA for them.
 func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit, cost int64) error {
-	if err := l.checked(ctx, key, limit); err != nil {
+	if err := l.usable(ctx); err != nil {
 		return err
 	}
-	if cost < 0 || cost > maxCost {
-		return refuse(ErrCost, fmt.Sprintf("%v: cost %d is outside 0 .. %d", limit, cost, int64(maxCost)))
+	if err := check(key, limit, cost); err != nil {
+		return err
 	}
-	c.script, c.free, c.n = l.gcra, cost == 0, 8
+	c.script, c.free, c.count, c.args = l.gcra, cost == 0, oneKey, c.own[:8]
 	c.args[4] = limit.Amount
 	switch {
 	case limit.Algorithm == FixedWindow:
@@ -103,18 +105,30 @@ func (l *Limiter) prepare(ctx context.Context, c *call, key string, limit Limit,
 	c.period = limit.Period
 	c.args[5], c.args[7] = &c.period, cost // a pointer spares an allocation; it is sent in nanoseconds
 	if l.clock != nil {
-		now := l.clock()
-		if now.Before(time.Unix(0, 0)) || now.After(time.Unix(0, 1<<63-1)) {
-			return refuse(ErrClock, fmt.Sprintf("%v is outside 1970 .. 2262", now))
+		now, err := l.nowNS()
+		if err != nil {
+			return err
 		}
-		c.args[8], c.n = now.UnixNano(), 9
+		c.args = append(c.args, now)
 	}
 	return nil
 }
 
+// nowNS is the caller's clock.
+func (l *Limiter) nowNS() (int64, error) {
+	now := l.clock()
+	if now.Before(time.Unix(0, 0)) || now.After(time.Unix(0, 1<<63-1)) {
+		return 0, refuse(ErrClock, fmt.Sprintf("%v is outside 1970 .. 2262", now))
+	}
+	return now.UnixNano(), nil
+}
+
+// keys are the Redis keys.
+func (c *call) keys() []string { return append([]string{c.key}, c.others...) }
+
 // ready makes c a new command of its arguments.
 func (c *call) ready(ctx context.Context, piped bool) {
-	c.Cmd = redis.NewCmd(ctx, c.args[:c.n]...)
+	c.Cmd = redis.NewCmd(ctx, c.args...)
 	c.SetFirstKeyPos(3) // by which a cluster client finds the slot, a ring the shard
 	c.piped = piped
 	c.written, c.broken, c.answered = false, false, false
@@ -130,7 +144,7 @@ func (c *call) byText() { c.args[0], c.args[1] = "eval", c.script.text }
 // nothing and may be repeated.
 func (c *call) NoRetry() bool { return !c.free }
 
-// numKeys is the argument that says that one key follows. go-redis asks for its bytes when
+// numKeys is the argument that says how many keys follow. go-redis asks for its bytes when
 // it writes the command, which is the one sign of whether anything was sent: a server runs
 // nothing that it has not got to the end. (An auto pipeline asks for them before, so there
 // a call may seem to have been sent.) It is a call, so that it needs no allocation.
@@ -150,11 +164,11 @@ func (k *numKeys) MarshalBinary() ([]byte, error) {
 		return noKeys, nil
 	}
 	c.written, c.broken, c.refused = true, false, nil
-	return oneKey, nil
+	return c.count, nil
 }
 
 // String is for hooks that print commands.
-func (k *numKeys) String() string { return "1" }
+func (k *numKeys) String() string { return string(k.count) }
 
 // SetErr keeps a reply that is there: go-redis puts a lost connection's error on every
 // call of a pipeline, also on those whose reply came before. It must not wait: on an auto
@@ -224,9 +238,9 @@ func (c *call) outcome(sent error) (any, error) {
 	return nil, c.gaveUp
 }
 
-// settle keeps what came of one attempt. ctx is the caller's; the server's name is looked
+// conclude keeps what came of one attempt. ctx is the caller's; the server's name is looked
 // for until then.
-func (l *Limiter) settle(ctx context.Context, c *call, sent error, then time.Time) {
+func (l *Limiter) conclude(ctx context.Context, c *call, sent error, then time.Time) {
 	reply, err := c.outcome(sent)
 	if err == nil {
 		c.reply = reply
@@ -240,7 +254,7 @@ func (l *Limiter) judge(ctx context.Context, c *call, err error, then time.Time)
 	c.mu.Lock()
 	written, moved := c.written, c.moved
 	c.mu.Unlock()
-	f := &failure{spent: ErrMaybeSpent, cause: err, key: c.key}
+	f := &failure{spent: ErrMaybeSpent, cause: err, keys: c.keys(), asks: c.asks}
 	if c.free || !written || isUnsent(err) {
 		f.spent = ErrNotSpent
 	}
@@ -376,7 +390,7 @@ func (l *Limiter) result(c *call, limit Limit) (Result, error) {
 
 // unexpected is the error of a reply that no script makes.
 func (l *Limiter) unexpected(c *call, err error) error {
-	f := &failure{spent: ErrMaybeSpent, cause: err, key: c.key, server: l.serverOf(c.key, c.moved, err, time.Now().Add(naming))}
+	f := &failure{spent: ErrMaybeSpent, cause: err, keys: c.keys(), asks: c.asks, server: l.serverOf(c.key, c.moved, err, time.Now().Add(naming))}
 	if c.free {
 		f.spent = ErrNotSpent
 	}

@@ -333,6 +333,18 @@ func testClient(t *testing.T, b backend, f *front, kind kind, checker testLimite
 					t.Errorf("AllowEach, call %d: %+v, want 8 remaining", i, got)
 				}
 			}
+			flush()
+			r, err := limiter.Reserve(ctx, loader.Ask{Key: "a", Limit: limit, Cost: 2}, loader.Ask{Key: "c", Limit: limit, Cost: 3})
+			if err != nil || !r.OK || r.Results[0].Remaining != 6 || r.Results[1].Remaining != 7 {
+				t.Errorf("Reserve: %+v, %v, want 6 and 7 remaining", r, err)
+			}
+			flush()
+			if err := r.Settle(ctx, 1, 5); err != nil {
+				t.Errorf("Settle: %v", err)
+			}
+			if a, c := allow(t, checker, "a", limit, 0).Remaining, allow(t, checker, "c", limit, 0).Remaining; a != 7 || c != 5 {
+				t.Errorf("Settle: %d and %d remaining, want 7 and 5", a, c)
+			}
 			if _, err := limiter.Reset(ctx, "a", limit); err != nil {
 				t.Errorf("Reset: %v", err)
 			}
@@ -348,6 +360,25 @@ func testClient(t *testing.T, b backend, f *front, kind kind, checker testLimite
 			if got, err := limiter.Allow(ctx, "a", limit); got != (loader.Result{}) || !isSpent(err, loader.ErrMaybeSpent) {
 				t.Errorf("Allow: %+v, %v, want an ErrMaybeSpent", got, err)
 			}
+		}},
+		{"lost reply of a reservation", func(t *testing.T, limiter *loader.Limiter) {
+			_, err := limiter.Allow(ctx, "warm", limit)
+			must(t, err)
+			f.loseCalls(true)
+			defer f.loseCalls(false)
+			if r, err := limiter.Reserve(ctx, loader.Ask{Key: "a", Limit: limit, Cost: 2}); r.OK || !isSpent(err, loader.ErrMaybeSpent) {
+				t.Errorf("Reserve: %+v, %v, want an ErrMaybeSpent", r, err)
+			}
+		}},
+		{"lost reply of a settlement", func(t *testing.T, limiter *loader.Limiter) {
+			r, err := limiter.Reserve(ctx, loader.Ask{Key: "a", Limit: limit, Cost: 2})
+			must(t, err)
+			f.loseCalls(true)
+			defer f.loseCalls(false)
+			if err := r.Settle(ctx, 1); !isSpent(err, loader.ErrMaybeSpent) {
+				t.Errorf("Settle: %v, want an ErrMaybeSpent", err)
+			}
+			must(t, r.Settle(ctx, 1))
 		}},
 		{"lost reply of a batch", func(t *testing.T, limiter *loader.Limiter) {
 			f.loseCalls(true)
@@ -385,7 +416,7 @@ func testClient(t *testing.T, b backend, f *front, kind kind, checker testLimite
 				t.Fatal("the call has not come back in 2 minutes")
 			}
 			// A batch's second call runs only if it was read before the connection ended.
-			wanted := map[string][]int64{"lost reply": {9}, "lost reply of a batch": {9, 8}}[part.name]
+			wanted := map[string][]int64{"lost reply": {9}, "lost reply of a reservation": {8}, "lost reply of a settlement": {9}, "lost reply of a batch": {9, 8}}[part.name]
 			if left := allow(t, checker, "a", limit, 0).Remaining; wanted != nil && !slices.Contains(wanted, left) {
 				t.Errorf("%d remaining, want one of %v: no call counts twice", left, wanted)
 			}

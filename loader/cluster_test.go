@@ -91,8 +91,8 @@ func TestCluster(t *testing.T) {
 	limiter := newLimiter(t, cluster)
 	found, err := limiter.Verify(t.Context())
 	must(t, err)
-	if len(found) != 9 {
-		t.Errorf("%d answers of 3 masters for 3 scripts: %v", len(found), found)
+	if len(found) != 12 {
+		t.Errorf("%d answers of 3 masters for 4 scripts: %v", len(found), found)
 	}
 	for _, one := range found {
 		if !one.Loaded {
@@ -174,7 +174,7 @@ func TestCluster(t *testing.T) {
 	until(t, "the added master in Verify", func() bool {
 		found, err := limiter.Verify(t.Context())
 		must(t, err)
-		return len(found) == 12
+		return len(found) == 16
 	})
 }
 
@@ -245,8 +245,8 @@ func TestLoadOnAPartOfACluster(t *testing.T) {
 			prefix != "" && !redis.HasErrorPrefix(err, prefix) {
 			t.Errorf("beside a master that %s: %v, want an error that names %s, and %s", what, err, address, prefix)
 		}
-		if len(found) != 6 {
-			t.Errorf("beside a master that %s: %v, want the 3 scripts of 2 others", what, found)
+		if len(found) != 8 {
+			t.Errorf("beside a master that %s: %v, want the 4 scripts of 2 others", what, found)
 		}
 		for _, one := range found {
 			if one.Server == address || !one.Loaded {

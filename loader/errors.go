@@ -3,9 +3,11 @@ package loader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -23,17 +25,23 @@ var (
 	ErrMaybeSpent = errors.New("tatami: unknown whether anything was spent")
 )
 
-// What an error is about. Errors of the first four come before anything is sent.
+// What an error is about. Errors of the first five come before anything is sent.
 var (
 	// ErrLimit means that a limit is out of range.
 	ErrLimit = errors.New("tatami: bad limit")
-	// ErrCost means that a cost is negative or above 2^52.
+	// ErrCost means that a cost is negative or above 2^52, that Wait can never get it, or that
+	// AllowAtMost is to grant none.
 	ErrCost = errors.New("tatami: bad cost")
 	// ErrKey means that a key is empty.
 	ErrKey = errors.New("tatami: bad key")
 	// ErrClock means that the caller's clock is before 1970 or past 2262, where its
 	// nanoseconds leave an int64.
 	ErrClock = errors.New("tatami: bad clock")
+	// ErrAsks means that a reservation has no asks, more than 32, or two of one Redis key,
+	// or that it is settled with another number of units than it has asks.
+	ErrAsks = errors.New("tatami: bad asks")
+	// ErrWait means that Wait would have to wait until after the context's deadline.
+	ErrWait = errors.New("tatami: wait too long")
 	// ErrReply means that the reply is not one that the script makes.
 	ErrReply = errors.New("tatami: unexpected reply")
 	// ErrBadArg means that the script refused an argument, its clock among them.
@@ -62,9 +70,10 @@ type failure struct {
 	kind   error  // a sentinel of the second list
 	server string // its address, where it is known
 	cause  error
-	ended  error  // the context's error, when the context ended the call
-	key    string // which the text leaves out
-	again  bool   // the call did not run, and may soon pass
+	ended  error    // the context's error, when the context ended the call
+	keys   []string // which the text leaves out
+	asks   []int    // of limits_v1: whose number the text has in place of the key's
+	again  bool     // the call did not run, and may soon pass
 }
 
 func (f *failure) Error() string {
@@ -85,6 +94,9 @@ func (f *failure) Error() string {
 	return errorPrefix + strings.Join(parts, ": ")
 }
 
+// numbered is how limits_v1 names a key: by its number in the call.
+var numbered = regexp.MustCompile(`limits_v1: key \d+`)
+
 // causeText is the cause's text without what a server repeats of a command that it does
 // not know, the key and, of an AUTH, the password.
 func (f *failure) causeText() string {
@@ -92,8 +104,15 @@ func (f *failure) causeText() string {
 		return ""
 	}
 	text, _, _ := strings.Cut(f.cause.Error(), ", with args beginning with")
-	if f.key != "" {
-		text = strings.ReplaceAll(text, f.key, "(the key)")
+	text = numbered.ReplaceAllStringFunc(text, func(found string) string {
+		digits := strings.TrimPrefix(found, "limits_v1: key ")
+		if at, _ := strconv.Atoi(digits); 1 <= at && at <= len(f.asks) {
+			return fmt.Sprintf("limits_v1: ask %d", f.asks[at-1]+1)
+		}
+		return found
+	})
+	for _, key := range f.keys {
+		text = strings.ReplaceAll(text, key, "(the key)")
 	}
 	return strings.TrimPrefix(text, errorPrefix)
 }
@@ -121,14 +140,27 @@ func (all failures) Error() string {
 
 func (all failures) Unwrap() []error { return all }
 
+// unspent is a failure as a part of another, which says what was spent.
+func unspent(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	part := *f
+	part.spent = nil
+	return &part
+}
+
 // refuse is the error of a call that is not sent.
 func refuse(kind error, text string) error {
 	return &failure{spent: ErrNotSpent, kind: kind, cause: errors.New(text)}
 }
 
 // reply is an error reply that a server is known to give before a script's write, or in
-// its place. A script's only write is one SET, and nothing that can fail comes after it:
-// so what the script itself answers, or hands on from its GET, TIME or SET, did not write.
+// its place. Of a script's SETs, one a key, the server refuses the first or none: within a
+// script it looks at what would make it refuse one before the first alone, or at what
+// cannot change meanwhile. Nothing else that can fail comes after a SET: so what the script
+// itself answers, or hands on from its GET, TIME or SET, did not write.
 type reply struct {
 	prefix string
 	kind   error

@@ -117,17 +117,45 @@ func ExampleLimiter_Allow_errors() {
 	}
 }
 
-// A leaky bucket as a queue: what is allowed waits for its turn.
-func ExampleLimit_Interval() {
+// A leaky bucket is a queue: five jobs a second, evenly, however many come at once.
+func ExampleLimiter_Wait() {
 	var limiter *loader.Limiter // from New
 	limit := loader.Limit{Amount: 5, Period: time.Second, Burst: 20, Algorithm: loader.LeakyBucket}
 
-	const cost = 1
-	result, err := limiter.AllowN(context.Background(), "queue", limit, cost)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	switch err := limiter.Wait(ctx, "jobs", limit, 1); {
+	case errors.Is(err, loader.ErrWait):
+		fmt.Println("the queue is longer than 10 s")
+	case err != nil:
 		log.Fatal(err)
 	}
-	if result.Allowed {
-		time.Sleep(result.ResetAfter - cost*limit.Interval())
-	}
+}
+
+// A call of a language model: its tokens are estimated before and known after it.
+func ExampleLimiter_Reserve() {
+	var limiter *loader.Limiter // from New
+	requests := loader.Limit{Name: "requests", Amount: 60, Period: time.Minute}
+	tokens := loader.Limit{Name: "tokens", Amount: 90_000, Period: time.Minute}
+
+	http.HandleFunc("/chat", func(w http.ResponseWriter, r *http.Request) {
+		held, err := limiter.Reserve(r.Context(),
+			loader.Ask{Key: "user:42", Limit: requests, Cost: 1},
+			loader.Ask{Key: "user:42", Limit: tokens, Cost: 1200})
+		after := context.WithoutCancel(r.Context()) // the client may be gone by then
+		if err != nil {
+			_ = held.Cancel(after) // what is known to be charged, if anything is
+			http.Error(w, "no answer from the rate limiter", http.StatusServiceUnavailable)
+			return
+		}
+		if !held.OK {
+			binding := held.Results[held.Binding]
+			http.Error(w, "too many "+binding.Limit.Name, http.StatusTooManyRequests)
+			return
+		}
+		used := int64(800) // which the model says
+		if err := held.Settle(after, 1, used); err != nil {
+			log.Print(err)
+		}
+	})
 }

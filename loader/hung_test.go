@@ -82,11 +82,29 @@ func everyCall(t *testing.T, what string, limiter *loader.Limiter) {
 	t.Helper()
 	limit := loader.Limit{Amount: 10, Period: time.Hour}
 	both := []loader.Call{{Key: "k", Limit: limit, Cost: 1}, {Key: "l", Limit: limit, Cost: 1}}
+	asks := []loader.Ask{{Key: "k", Limit: limit, Cost: 1}, {Key: "l", Limit: limit, Cost: 1}}
 	for name, do := range map[string]func(ctx context.Context) error{
 		"Allow":  func(ctx context.Context) error { _, err := limiter.Allow(ctx, "k", limit); return err },
 		"Peek":   func(ctx context.Context) error { _, err := limiter.Peek(ctx, "k", limit); return err },
 		"Reset":  func(ctx context.Context) error { _, err := limiter.Reset(ctx, "k", limit); return err },
 		"Delete": func(ctx context.Context) error { _, err := limiter.Delete(ctx, "k", limit); return err },
+		"Wait":   func(ctx context.Context) error { return limiter.Wait(ctx, "k", limit, 1) },
+		"AllowAtMost": func(ctx context.Context) error {
+			_, _, err := limiter.AllowAtMost(ctx, "k", limit, 2)
+			return err
+		},
+		"Reserve": func(ctx context.Context) error {
+			r, err := limiter.Reserve(ctx, asks...)
+			if r.OK {
+				t.Errorf("%s: %+v", what, r)
+			}
+			return err
+		},
+		"Cancel": func(ctx context.Context) error {
+			r, err := limiter.Reopen([]string{"1", "1"}, asks...)
+			must(t, err)
+			return r.Cancel(ctx)
+		},
 		"AllowEach": func(ctx context.Context) error {
 			outcomes := limiter.AllowEach(ctx, both...)
 			return errors.Join(joined(outcomes[0].Err), joined(outcomes[1].Err))

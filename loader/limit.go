@@ -15,8 +15,7 @@ const (
 	// TokenBucket is another name for GCRA: the bucket holds burst tokens, of which
 	// Result.Remaining are left, and gains one each interval.
 	TokenBucket Algorithm = "token_bucket"
-	// LeakyBucket is another name for GCRA. To queue what it admits, wait
-	// Result.ResetAfter less cost times Limit.Interval before doing the work.
+	// LeakyBucket is another name for GCRA, with which Wait is a queue.
 	LeakyBucket Algorithm = "leaky_bucket"
 	// FixedWindow counts in windows of one period that start at multiples of the
 	// period since 1970. Up to twice the amount may pass around a boundary.

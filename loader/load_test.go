@@ -68,8 +68,8 @@ func TestWithoutInfo(t *testing.T) {
 	defer client.Close()
 	limiter := newLimiter(t, client)
 	found, err := limiter.Verify(t.Context())
-	if err != nil || len(found) != 3 {
-		t.Errorf("%v, %v, want the 3 scripts", found, err)
+	if err != nil || len(found) != 4 {
+		t.Errorf("%v, %v, want the 4 scripts", found, err)
 	}
 	for _, one := range found {
 		if !one.Loaded || one.Bits != 0 {
@@ -104,8 +104,8 @@ func TestDeadRing(t *testing.T) {
 			"Verify": func() ([]loader.Presence, error) { return limiter.Verify(t.Context()) },
 		} {
 			found, err := ask()
-			if len(found) != 3 || err == nil || !strings.Contains(err.Error(), addrs["b"]) || errors.Is(err, loader.ErrUnreached) {
-				t.Errorf("%s, waited %v: %v, %v, want 3 answers and an error that names %s", name, wait, found, err, addrs["b"])
+			if len(found) != 4 || err == nil || !strings.Contains(err.Error(), addrs["b"]) || errors.Is(err, loader.ErrUnreached) {
+				t.Errorf("%s, waited %v: %v, %v, want 4 answers and an error that names %s", name, wait, found, err, addrs["b"])
 			}
 			for _, one := range found {
 				if one.Server != addrs["a"] || !one.Loaded {

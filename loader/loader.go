@@ -2,8 +2,10 @@
 // pinned by its SHA1, every limit is checked before anything is sent, and a call
 // that may have been counted is never sent again.
 //
-// Use Allow for one unit, AllowN where a call costs more, Peek to look without spending,
-// and AllowEach for several keys or limits in one round trip.
+// Use Allow to answer at once, Wait to sleep until there is a unit, and Reserve when several
+// limits have to agree or the cost is known only afterwards. AllowN asks for several units,
+// AllowAtMost for as many of them as there are, Peek for none, and AllowEach makes several
+// calls in one round trip.
 //
 // go-redis also logs each connection that it could not make, to standard error by default
 // and for the whole process; Disable of its package logging silences that. It dials
@@ -17,6 +19,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,13 +29,14 @@ import (
 // Limiter calls the scripts through one client. It may be used by many goroutines
 // at once. Its zero value answers every call with an error.
 type Limiter struct {
-	client       redis.UniversalClient
-	prefix       string
-	clock        func() time.Time // nil: the server's
-	gcra, window *asset
-	patience     patience
-	spread       bool        // the client is a cluster's or a ring's, of several servers
-	hasSlots     atomic.Bool // the client is a cluster's, and has told a master
+	client               redis.UniversalClient
+	prefix               string
+	clock                func() time.Time // nil: the server's
+	gcra, window, limits *asset
+	patience             patience
+	spread               bool        // the client is a cluster's or a ring's, of several servers
+	hasSlots             atomic.Bool // the client is a cluster's, and has told a master
+	results              sync.Pool   // channels for the next call; of another limiter they may be of another bubble of testing/synctest
 }
 
 // clusterClient and ringClient are what is used of the two beside what all clients have;
@@ -92,7 +96,8 @@ func WithClock(now func() time.Time) Option {
 // read each other's state, but callers of gcra_v1 and gcra_v2 on one key at the same time
 // may be admitted up to Burst x (1 - interval / interval1) units more, rounded up, where
 // interval1 is the interval rounded up to a multiple of 256 ns. So a key's callers switch
-// together.
+// together. Where callers Reserve they are of gcra_v2: gcra_v1 answers ErrBadState at a key
+// on which units were given back.
 func WithScripts(names ...string) Option {
 	return func(s *settings) error {
 		s.scripts = append(s.scripts, names...)
@@ -132,7 +137,7 @@ func New(client redis.UniversalClient, options ...Option) (*Limiter, error) {
 	assetOf := func(kind string) *asset { return &asset{chosen[kind], chosen[kind].SHA1} }
 	return &Limiter{
 		client: client, prefix: s.prefix, clock: s.clock,
-		gcra: assetOf("gcra"), window: assetOf("window"),
+		gcra: assetOf("gcra"), window: assetOf("window"), limits: assetOf("limits"),
 		patience: patienceOf(client), spread: cluster || ring,
 	}, nil
 }

@@ -127,7 +127,7 @@ func (l *Limiter) onMasters(ctx context.Context,
 		}
 		return nil // one server's error ends nothing
 	}
-	err, late := within(ctx, 0, runFunc(func(ctx context.Context) error { return l.forEachMaster(ctx, ask) }))
+	err, late := l.within(ctx, 0, runFunc(func(ctx context.Context) error { return l.forEachMaster(ctx, ask) }))
 	return s.report(ctx, err, late, l.down(s))
 }
 

@@ -26,7 +26,7 @@ func TestOptions(t *testing.T) {
 		{[]loader.Option{loader.WithClock(nil)}, "tatami: the clock is nil"},
 		{[]loader.Option{loader.WithPrefix("a{b")}, "tatami: the prefix has a brace"},
 		{[]loader.Option{loader.WithPrefix("a}b")}, "tatami: the prefix has a brace"},
-		{[]loader.Option{loader.WithScripts("gcra_v0")}, `tatami: no script is named "gcra_v0"; there are gcra_v1, gcra_v2, window_v1`},
+		{[]loader.Option{loader.WithScripts("gcra_v0")}, `tatami: no script is named "gcra_v0"; there are gcra_v1, gcra_v2, window_v1, limits_v1`},
 		{[]loader.Option{loader.WithScripts("")}, `tatami: no script is named ""`},
 		{[]loader.Option{loader.WithScripts("gcra_v1", "gcra_v2")}, "tatami: gcra_v1 and gcra_v2 are of one kind"},
 		{[]loader.Option{loader.WithScripts("gcra_v1"), loader.WithScripts("gcra_v1")}, "tatami: gcra_v1 and gcra_v1 are of one kind"},

@@ -32,8 +32,9 @@ var (
 		{Name: "gcra_v1", SHA1: "43f6bfe7674ab36e1467d858e094ae8c42260185", Bound: 256, text: lua.GCRAV1},
 		{Name: "gcra_v2", SHA1: "938f3d1bd252b15372369a3b21f21c7f23afdd96", text: lua.GCRAV2},
 		{Name: "window_v1", SHA1: "10a8b60f589832f3a853533bcfdac0816ffcb7cb", text: lua.WindowV1},
+		{Name: "limits_v1", SHA1: "359b4c3276f3820097aa1fb55ae74cdae4e7d024", text: lua.LimitsV1},
 	}
-	defaults = []string{"gcra_v2", "window_v1"}
+	defaults = []string{"gcra_v2", "window_v1", "limits_v1"}
 )
 
 // kind is the name without the version.

@@ -60,12 +60,14 @@ func (l *Limiter) Delete(ctx context.Context, key string, limit Limit) (existed 
 
 // forget runs a script that answers with the number of keys that it deleted, 0 or 1.
 func (l *Limiter) forget(ctx context.Context, key string, limit Limit, text string, args ...any) (existed bool, err error) {
-	if err := l.checked(ctx, key, limit); err != nil {
+	if err := l.usable(ctx); err != nil {
 		return false, err
 	}
-	c := &call{key: l.Key(key, limit)}
-	c.args[0], c.args[1], c.args[2], c.args[3] = "eval", text, (*numKeys)(c), c.key
-	c.n = 4 + copy(c.args[4:], args)
+	if err := check(key, limit, 0); err != nil {
+		return false, err
+	}
+	c := &call{key: l.Key(key, limit), count: oneKey}
+	c.args = append(append(c.own[:0], "eval", text, (*numKeys)(c), c.key), args...)
 	l.send(ctx, c)
 	if c.failed != nil {
 		return false, c.failed

@@ -61,7 +61,13 @@ func decode(reply any) (Result, error) {
 	if !ok || len(values) != 4 {
 		return Result{}, fmt.Errorf("%w: %T %v, want 4 integers", ErrReply, reply, reply)
 	}
+	return decodeNumbers(values)
+}
+
+// decodeNumbers takes the four elements of a reply.
+func decodeNumbers(values []any) (Result, error) {
 	var numbers [4]int64
+	ok := false
 	for i, value := range values {
 		if numbers[i], ok = value.(int64); !ok {
 			return Result{}, fmt.Errorf("%w: element %d is %T %v, want an integer", ErrReply, i+1, value, value)

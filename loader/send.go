@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -140,11 +139,11 @@ func (l *Limiter) attempt(ctx context.Context, calls []*call, wait time.Duration
 func (l *Limiter) one(ctx context.Context, c *call, wait time.Duration) {
 	c.ready(ctx, false)
 	c.client = l.client
-	err, late := within(ctx, wait, c)
+	err, late := l.within(ctx, wait, c)
 	if late {
 		c.giveUp(err)
 	}
-	l.settle(ctx, c, err, time.Now().Add(naming))
+	l.conclude(ctx, c, err, time.Now().Add(naming))
 }
 
 func (c *call) run(ctx context.Context) error {
@@ -159,7 +158,7 @@ func (l *Limiter) many(ctx context.Context, calls []*call, wait time.Duration) {
 		c.ready(ctx, l.spread)
 		_ = pipe.Process(ctx, c) // it only queues
 	}
-	err, late := within(ctx, wait, runFunc(func(ctx context.Context) error {
+	err, late := l.within(ctx, wait, runFunc(func(ctx context.Context) error {
 		_, err := pipe.Exec(ctx)
 		return err
 	}))
@@ -168,7 +167,7 @@ func (l *Limiter) many(ctx context.Context, calls []*call, wait time.Duration) {
 		if late {
 			c.giveUp(err)
 		}
-		l.settle(ctx, c, err, then)
+		l.conclude(ctx, c, err, then)
 	}
 }
 
@@ -182,14 +181,11 @@ type runFunc func(ctx context.Context) error
 
 func (f runFunc) run(ctx context.Context) error { return f(ctx) }
 
-// results has the channels of those that came back in time, for the next.
-var results = sync.Pool{New: func() any { return make(chan error, 1) }}
-
 // within runs r and waits for it until the context's deadline, or without one for wait
 // when that is above 0: go-redis looks at a context only between its steps, and reads on
 // past it unless ContextTimeoutEnabled is set. late is true when r was left to end by
 // itself, at the latest by the client's own timeouts.
-func within(ctx context.Context, wait time.Duration, r runner) (err error, late bool) {
+func (l *Limiter) within(ctx context.Context, wait time.Duration, r runner) (err error, late bool) {
 	limited := ctx
 	if _, bounded := ctx.Deadline(); !bounded {
 		if wait < 1 {
@@ -199,11 +195,15 @@ func within(ctx context.Context, wait time.Duration, r runner) (err error, late 
 		defer cancel()
 		limited = with
 	}
-	result, inner := results.Get().(chan error), limited // which is set once, so it needs no allocation
+	result, _ := l.results.Get().(chan error)
+	if result == nil {
+		result = make(chan error, 1)
+	}
+	inner := limited // which is set once, so it needs no allocation
 	go func() { result <- r.run(inner) }()
 	select {
 	case err := <-result:
-		results.Put(result)
+		l.results.Put(result)
 		return err, false
 	case <-limited.Done():
 		return limited.Err(), true

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/tatami-rate/tatami/emulator"
 )
 
 // How often a call that did not run is sent again.
@@ -97,7 +100,7 @@ func TestWithin(t *testing.T) {
 			ctx = with
 		}
 		stop := make(chan struct{})
-		err, late := within(ctx, c.wait, runFunc(func(context.Context) error {
+		err, late := new(Limiter).within(ctx, c.wait, runFunc(func(context.Context) error {
 			select {
 			case <-time.After(c.takes):
 			case <-stop:
@@ -112,5 +115,27 @@ func TestWithin(t *testing.T) {
 		if late != c.late || !errors.Is(err, want) {
 			t.Errorf("%s: %v, late %v, want %v, %v", c.what, err, late, want, c.late)
 		}
+	}
+}
+
+// What a call leaves for the next one stays with its limiter: a channel that is made in one
+// bubble of testing/synctest cannot be used in another.
+func TestBubbles(t *testing.T) {
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			client := emulator.NewClient()
+			defer client.Close()
+			limiter, err := New(client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				if _, err := limiter.Allow(ctx, "k", Limit{Amount: 1, Period: time.Second}); err != nil {
+					t.Fatal(err)
+				}
+				cancel()
+			}
+		})
 	}
 }

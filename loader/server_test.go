@@ -670,9 +670,9 @@ func testVerify(t *testing.T, server testServer, limiter testLimiter) {
 			}
 		}
 	}
-	check(true, true, true)
+	check(true, true, true, true)
 	must(t, server.ScriptFlush(t.Context()).Err())
-	check(false, false, false)
+	check(false, false, false, false)
 	must(t, server.ScriptLoad(t.Context(), lua.WindowV1).Err())
-	check(false, false, true)
+	check(false, false, true, false)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,24 +97,37 @@ func asJSON(value string) string {
 	return strconv.Quote(strings.Trim(value, `"`))
 }
 
+// shown is a line of a terminal's output: the array that it is in, an indent of three a
+// level; the numbers of elements, of which each but the first opens an array; a value.
+var shown = regexp.MustCompile(`^((?:   )*)((?:\d+\) )*)(.*)$`)
+
 // in is the output of an example as a mode prints it.
 func (m mode) in(output string) string {
 	if m.shows == nil || output == "" {
 		return output
 	}
-	var values []string
-	isArray := false
+	json := strings.Contains(m.options, "json")
+	made, open := "", 0
 	for line := range strings.Lines(output) {
-		value := strings.TrimSuffix(line, "\n")
-		if number, element, ok := strings.Cut(value, ") "); ok && !strings.HasPrefix(number, "(") {
-			value, isArray = element, true
+		parts := shown.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		level, numbers := len(parts[1])/3, strings.Count(parts[2], ") ")
+		if json && made != "" {
+			made += strings.Repeat("]", open-level-1) + ","
+			numbers--
+			level++
 		}
-		values = append(values, m.shows(value))
+		if json {
+			made += strings.Repeat("[", numbers)
+			open = level + numbers
+		}
+		if made += m.shows(parts[3]); !json {
+			made += "\n"
+		}
 	}
-	if strings.Contains(m.options, "json") && isArray {
-		return "[" + strings.Join(values, ",") + "]\n"
+	if json {
+		return made + strings.Repeat("]", open) + "\n"
 	}
-	return strings.Join(values, "\n") + "\n"
+	return made
 }
 
 func TestReadme(t *testing.T) {
@@ -189,7 +203,7 @@ func runExamples(t *testing.T, name string, m mode) {
 func TestEveryRedisCLILine(t *testing.T) {
 	for name, elsewhere := range map[string][]string{
 		"README.md": nil, "../README.md": nil, "../vectors/README.md": nil,
-		"../vectors/clients/README.md": {"# $redis is redis-cli with its options"}, // vectors.TestAllow
+		"../vectors/clients/README.md": {`redis="redis-cli -u $REDIS_URL"`}, // vectors.TestExamples
 	} {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -213,6 +227,26 @@ func TestEveryRedisCLILine(t *testing.T) {
 		}
 		if inBlocks != run {
 			t.Errorf("%s has redis-cli %d times in its blocks, and %d of them are run", name, inBlocks, run)
+		}
+	}
+}
+
+// An output with an array in it, as redis-cli prints it in each form.
+func TestModes(t *testing.T) {
+	const output = "1) (integer) 1\n2) 1) (integer) 7\n   2) \"\"\n3) 1) 1) (integer) 8\n      2) \"a b\"\n   2) (integer) 9\n4) (integer) 0\n"
+	for _, test := range []struct{ mode, output, want string }{
+		{"terminal", output, output},
+		{"raw", output, "1\n7\n\n8\na b\n9\n0\n"},
+		{"json", output, `[1,[7,""],[[8,"a b"],9],0]` + "\n"},
+		{"json", "1) 1) (integer) 1\n", "[[1]]\n"},
+		{"json", "\"57\"\n", "\"57\"\n"},
+		{"json", "(error) BADARG a: b\n", "error:\"BADARG a: b\"\n"},
+		{"raw", "(error) BADARG a: b\n", "BADARG a: b\n\n"},
+		{"json", "", ""},
+	} {
+		m := modes[slices.IndexFunc(modes, func(m mode) bool { return m.name == test.mode })]
+		if got := m.in(test.output); got != test.want {
+			t.Errorf("%s of %q: got %q, want %q", test.mode, test.output, got, test.want)
 		}
 	}
 }

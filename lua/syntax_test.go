@@ -28,14 +28,19 @@ const (
 	digits  kind = "text of digits"         // or empty; arithmetic reads it alike everywhere
 	numeral kind = "number or digits"       // depends on the branch taken; for arithmetic only
 	text    kind = "text"                   // any bytes
-	quoted  kind = "literal of digits"      // a text; where a branch prints it, printed
+	quoted  kind = "literal of digits"      // a text; beside digits, digits; where a branch prints it, printed
 	printed kind = "text of string.format"  // whole numbers in digits; for SET and .. only
 	bytes   kind = "text of string.char"    // for SET only
-	key     kind = "key"                    // for commands only
+	state   kind = "text to store"          // printed or bytes; for SET only
+	key     kind = "key"                    // for commands and a set of keys only
 	present kind = "key that may be absent" // for conditions only
 	clock   kind = "reply to TIME"          // a table
 	answer  kind = "reply of the server"    // a string, false or a table
 	message kind = "field err"              // for conditions only
+	counter kind = "number of a key"        // of a loop: whole, so .. prints it alike everywhere
+	keySet  kind = "set of keys"            // a table: what keys were met
+	answers kind = "reply of several keys"  // a table: numbers, and a table for each key
+	each    kind = "reply of one key"       // a table in it: four numbers and a text
 	boolean kind = "boolean"
 	unset   kind = "nil"
 	mixed   kind = "value of two kinds"
@@ -52,6 +57,7 @@ var functions = map[kind]struct {
 	"type":              {text, []kind{answer}},
 	"math.fmod":         {number, []kind{number, number}},
 	"math.min":          {number, []kind{number, number}},
+	"math.max":          {number, []kind{number, number}},
 	"string.byte":       {number, []kind{text, number, number}},
 	"string.char":       {bytes, slices.Repeat([]kind{number}, 12)},
 	"string.find":       {number, []kind{text, text}},
@@ -68,7 +74,7 @@ var functions = map[kind]struct {
 // integer, C's long on a server, so its numbers are below 2^31: below31. %.0f prints any
 // double in full, a whole one exactly. Lua 5.4 wants a whole number for %d, which may be a
 // double, and takes an integer for %.0f too. %s takes over digits as they are.
-var formats = []string{"%d", "%09d", "%d%09d", "%s%09d", "%.0f%09d"}
+var formats = []string{"%d", "%09d", "%d%09d", "%s%09d", "%.0f", "%.0f%09d"}
 
 // digitPatterns are the patterns of string.find that tell digits, with whether
 // digits are what is found.
@@ -92,11 +98,20 @@ var commands = []string{
 	`"SET" KEYS[1] %d "KEEPTTL"`,
 	`"SET" KEYS[1] bytes "EX" %d`,
 	`"SET" KEYS[1] bytes "KEEPTTL"`,
+	`"GET" KEYS[i]`,
+	`"SET" KEYS[i] state "EX" %d`,
+	`"SET" KEYS[i] state "KEEPTTL"`,
 }
 
 // inText is how often each command stands in a script: SET once with an expiry and once
-// with KEEPTTL, in two branches of which one runs.
-var inText = map[string]int{`"TIME"`: 1, `"GET"`: 1, `"SET"`: 2}
+// with KEEPTTL, in two branches of which one runs; GET in limits_v1 for each kind of limit.
+func inText(asset string) map[string]int {
+	gets := 1
+	if asset == "limits_v1" {
+		gets = 2
+	}
+	return map[string]int{`"TIME"`: 1, `"GET"`: gets, `"SET"`: 2}
+}
 
 var globals = []string{"redis", "KEYS", "ARGV", "math", "string", "tonumber", "type"}
 
@@ -110,6 +125,8 @@ type checker struct {
 	scopes []map[string]*kind // the innermost last
 	shown  []*kind            // of numbers that a condition around shows to be below 2^31
 	sent   []string           // commands that have run where the walk stands
+	fields map[string]kind    // what was put in place of arguments, by their sources
+	loop   int                // how many scopes stand around the loop that the walk is in; 0: none
 	text   map[string]int     // commands in the whole text
 	small  map[string]string  // the asset's part of below53
 	low    map[string]string  // the asset's part of below31
@@ -125,7 +142,7 @@ func checkSyntax(asset, source string, small, low map[string]string) (faults []s
 	if err != nil {
 		return []string{err.Error()}, nil
 	}
-	c := &checker{asset: asset, small: small, low: low, used: map[string]bool{}, text: map[string]int{}}
+	c := &checker{asset: asset, small: small, low: low, used: map[string]bool{}, text: map[string]int{}, fields: map[string]kind{}}
 	c.block(statements)
 	for list, names := range map[string]map[string]string{"below53": small, "below31": low} {
 		for name := range names {
@@ -174,6 +191,8 @@ func (c *checker) statement(statement ast.Stmt) {
 		}
 	case *ast.IfStmt:
 		c.branches(s)
+	case *ast.NumberForStmt:
+		c.keys(s)
 	case *ast.ReturnStmt:
 		if len(s.Exprs) != 1 {
 			c.fault(s, "return with %d values", len(s.Exprs))
@@ -183,7 +202,25 @@ func (c *checker) statement(statement ast.Stmt) {
 			c.want(s.Exprs[0], answer, "what is returned")
 		}
 	default:
-		c.fault(s, "%s: an asset has no statement but local, assignment, if and return", nodeName(s))
+		c.fault(s, "%s: an asset has no statement but local, assignment, if, for and return", nodeName(s))
+	}
+}
+
+// keys walks a loop over the keys once: it assigns no local from outside, so that each
+// turn finds what the first one does. A turn has a key of its own to read and to write.
+func (c *checker) keys(s *ast.NumberForStmt) {
+	if from, ok := literal(s.Init); !ok || from != 1 || s.Step != nil || c.loop > 0 {
+		c.fault(s, "a loop other than one from 1 by 1, and in no other")
+	}
+	c.want(s.Limit, number, "the limit of a loop")
+	before := len(c.sent)
+	c.scopes = append(c.scopes, map[string]*kind{s.Name: new(counter)})
+	c.loop = len(c.scopes)
+	c.block(s.Stmts)
+	c.scopes, c.loop = c.scopes[:len(c.scopes)-1], 0
+	in := c.sent[before:]
+	if slices.Contains(in, `"TIME"`) || slices.Contains(in, `"SET"`) && slices.ContainsFunc(in, func(name string) bool { return name != `"SET"` }) {
+		c.fault(s, "a loop sends %s: it reads the keys, or writes them", strings.Join(in, " and "))
 	}
 }
 
@@ -270,8 +307,10 @@ func returns(block []ast.Stmt) bool {
 // its kind: to compute with nil is an error in every Lua, and converts nothing.
 func join(a, b kind) kind {
 	numerals := []kind{number, digits, numeral}
-	texts, bare := []kind{text, digits, quoted}, []kind{printed, digits, quoted}
+	texts, bare, stored := []kind{text, digits, quoted}, []kind{printed, digits, quoted}, []kind{printed, bytes, state}
 	switch {
+	case a == digits && b == quoted, a == quoted && b == digits:
+		return digits
 	case a == b || b == unset:
 		return a
 	case a == unset:
@@ -286,6 +325,10 @@ func join(a, b kind) kind {
 		return printed
 	case a == answer && slices.Contains(texts, b), b == answer && slices.Contains(texts, a):
 		return answer // which may be text, and is taken for no more
+	case slices.Contains(stored, a) && slices.Contains(stored, b):
+		return state
+	case a == printed && b == text, a == text && b == printed:
+		return text
 	}
 	return mixed
 }
@@ -364,26 +407,91 @@ func (c *checker) values(expressions []ast.Expr, n int) []*kind {
 }
 
 func (c *checker) assign(target ast.Expr, value *kind) {
-	ident, ok := target.(*ast.IdentExpr)
-	if !ok {
-		c.fault(target, "assignment to a field")
-	} else if scope := c.scope(ident.Value); scope == nil {
+	if field, ok := target.(*ast.AttrGetExpr); ok {
+		c.assignField(field, *value)
+		return
+	}
+	ident := target.(*ast.IdentExpr)
+	if scope := c.scope(ident.Value); scope == nil {
 		c.fault(target, "assignment to the global %s", ident.Value)
+	} else if slices.IndexFunc(c.scopes, func(s map[string]*kind) bool { _, ok := s[ident.Value]; return ok }) < c.loop-1 {
+		c.fault(target, "a loop assigns %s, a local from outside", ident.Value)
 	} else {
 		scope[ident.Value] = value
 	}
+}
+
+// assignField allows a value in place of an argument that was read, by the number of its
+// key; a key in a set of keys; and the values of a reply.
+func (c *checker) assignField(field *ast.AttrGetExpr, value kind) {
+	index, isNumber := literal(field.Key)
+	switch object := c.expression(field.Object); {
+	case object == "ARGV" && c.ofKey(field.Key):
+		if put, ok := c.fields[sourceOf(field.Key)]; ok { // in another branch, or of another key
+			value = join(put, value)
+		}
+		c.fields[sourceOf(field.Key)] = value
+	case object == keySet && c.expression(field.Key) == key && value == boolean:
+	case object == answers && isNumber && index <= 2, object == each && isNumber && index <= 4:
+		if value != number {
+			c.fault(field, "value %.0f of a reply is a %s where a number is due", index, value)
+		}
+	case object == answers && c.ofKey(field.Key) && value == each:
+	case object == each && isNumber && index == 5 && slices.Contains([]kind{text, digits, quoted, printed}, value):
+	default:
+		c.fault(field, "assignment to a field of a %s", object)
+	}
+}
+
+// ofKey tells whether an expression is arithmetic on the number of a key and literals.
+func (c *checker) ofKey(expression ast.Expr) bool {
+	switch e := expression.(type) {
+	case *ast.IdentExpr:
+		return c.name(e) == counter
+	case *ast.ArithmeticOpExpr:
+		_, left := literal(e.Lhs)
+		_, right := literal(e.Rhs)
+		return (left || c.ofKey(e.Lhs)) && (right || c.ofKey(e.Rhs)) && !(left && right)
+	}
+	return false
 }
 
 func (c *checker) reply(table *ast.TableExpr) {
 	if len(table.Fields) != 4 {
 		c.fault(table, "the reply is four numbers, not %d values", len(table.Fields))
 	}
+	c.replyValues(table, 4)
+}
+
+// replyValues wants numbers, the first of the values of a table, and texts after them.
+func (c *checker) replyValues(table *ast.TableExpr, numbers int) {
 	for i, field := range table.Fields {
 		if field.Key != nil {
-			c.fault(table, "the reply is four numbers without keys")
+			c.fault(table, "the reply is values without keys")
 		}
-		c.want(field.Value, number, fmt.Sprintf("value %d of the reply", i+1))
+		due := number
+		if i >= numbers {
+			due = text
+		}
+		c.want(field.Value, due, fmt.Sprintf("value %d of the reply", i+1))
 	}
+}
+
+// table allows an empty one, a set of keys; two numbers, the reply of several keys before
+// theirs; and the reply of one of them.
+func (c *checker) table(table *ast.TableExpr) kind {
+	switch len(table.Fields) {
+	case 0:
+		return keySet
+	case 2:
+		c.replyValues(table, 2)
+		return answers
+	case 5:
+		c.replyValues(table, 4)
+		return each
+	}
+	c.fault(table, "a table of %d values", len(table.Fields))
+	return faulty
 }
 
 // want walks an expression and refuses it when it is of none of the kinds that will do.
@@ -391,11 +499,13 @@ func (c *checker) want(e ast.Expr, k kind, what string) {
 	will := []kind{k}
 	switch k {
 	case text:
-		will = []kind{text, digits, quoted, answer}
+		will = []kind{text, digits, quoted, answer, printed}
+	case number:
+		will = []kind{number, counter}
 	case numeral:
-		will = []kind{number, digits, numeral}
+		will = []kind{number, digits, numeral, counter}
 	case answer:
-		will = []kind{answer, clock}
+		will = []kind{answer, clock, answers}
 	}
 	if got := c.expression(e); got != faulty && !slices.Contains(will, got) {
 		c.fault(e, "%s is a %s where a %s is due: no implicit conversion", what, got, k)
@@ -424,6 +534,8 @@ func (c *checker) expression(expression ast.Expr) kind {
 		return name
 	case *ast.AttrGetExpr:
 		return c.element(e)
+	case *ast.TableExpr:
+		return c.table(e)
 	case *ast.FuncCallExpr:
 		return c.call(e)
 	case *ast.LogicalOpExpr:
@@ -488,7 +600,8 @@ func (c *checker) name(expression ast.Expr) kind {
 }
 
 // element allows a function of a library; KEYS[1], and KEYS[2] to ask whether there
-// is one; ARGV[n]; the elements of TIME; and the field err of an answer.
+// is one; ARGV[n]; both by the number of a key; the elements of TIME, and of replies; a
+// key in a set of keys; and the field err of an answer.
 func (c *checker) element(e *ast.AttrGetExpr) kind {
 	if name := c.name(e); name != "" {
 		return name
@@ -504,6 +617,19 @@ func (c *checker) element(e *ast.AttrGetExpr) kind {
 		return key
 	case object == "KEYS" && isNumber && index == 2:
 		return present
+	case object == "KEYS" && c.name(e.Key) == counter:
+		return key
+	case object == "ARGV" && c.ofKey(e.Key):
+		if put, ok := c.fields[sourceOf(e.Key)]; ok {
+			return put
+		}
+		return text
+	case object == keySet && c.expression(e.Key) == key:
+		return boolean
+	case object == answers && isNumber && index <= 2, object == each && isNumber && index <= 4:
+		return number
+	case object == answers && c.ofKey(e.Key):
+		return each
 	case object == "KEYS":
 		c.fault(e, "KEYS is read as KEYS[1], KEYS[2] and #KEYS only")
 	case object == "ARGV" && isNumber:
@@ -641,12 +767,15 @@ func (c *checker) errorReply(call *ast.FuncCallExpr) {
 func (c *checker) command(call *ast.FuncCallExpr) kind {
 	var words []string
 	for i, arg := range call.Args {
-		word := map[kind]string{key: "KEYS[1]", printed: "%d", bytes: "bytes"}[c.expression(arg)]
+		word := map[kind]string{key: "KEYS[1]", printed: "%d", bytes: "bytes", state: "state"}[c.expression(arg)]
+		if c.loop > 0 && word == "KEYS[1]" {
+			word = "KEYS[i]"
+		}
 		if literal, ok := arg.(*ast.StringExpr); ok {
 			word = strconv.Quote(literal.Value)
 		}
 		if word == "" {
-			c.fault(call, "argument %d of a command is not a literal, KEYS[1], string.format(...) or string.char(...)", i+1)
+			c.fault(call, "argument %d of a command is not a literal, a key, string.format(...) or string.char(...)", i+1)
 			return answer
 		}
 		words = append(words, word)
@@ -656,7 +785,7 @@ func (c *checker) command(call *ast.FuncCallExpr) kind {
 		c.fault(call, "the command %s: only %s are sent", sent, strings.Join(commands, ", "))
 		return answer
 	}
-	// There are no loops and no functions, so each call in the text runs once at most.
+	// There are no functions, so each call in the text runs once at most, in a loop for a key.
 	name := words[0]
 	c.text[name]++
 	if slices.Contains(c.sent, name) {
@@ -685,7 +814,7 @@ func (c *checker) concat(e *ast.StringConcatOpExpr) kind {
 		parts, rest = append(parts, next.Lhs), next.Rhs
 	}
 	parts = append(parts, rest)
-	literals, bare, result := 0, 0, digits
+	literals, bare, counters, result := 0, 0, 0, digits
 	for _, part := range parts {
 		got := c.expression(part)
 		literal, isLiteral := part.(*ast.StringExpr)
@@ -707,10 +836,12 @@ func (c *checker) concat(e *ast.StringConcatOpExpr) kind {
 			bare++
 		case digits:
 			bare++
+		case counter:
+			counters++
 		}
 	}
 	switch len(parts) {
-	case literals:
+	case literals + counters:
 		return text
 	case bare:
 		return result
@@ -732,6 +863,17 @@ var below53 = map[string]map[string]string{
 		"period_ns": "checked to be at most 2^52",
 		"ns":        "below 10^9 and at most tau together, where tau is at most 2^52",
 		"left":      "at most tau; from interval on",
+	},
+	"limits_v1": {
+		"period_ns": "checked to be at most 2^52",
+		"c":         "at most worth, below 2^53",
+		"ns": "below 10^9 and at most tau together; or with a debt of at most 2^53 - 1, less 4 * 10^15 from 2^52 on; " +
+			"or below 10^9, less c",
+		"left":     "at most tau; from interval on",
+		"w":        "period_ns",
+		"since_ns": "below w and below 10^9 together",
+		"part":     "two factors below 2^16 each",
+		"end_ns":   "as in window_v1",
 	},
 	"window_v1": {
 		"w":        "period_ns, checked to be at most 2^52",
@@ -756,6 +898,13 @@ var below31 = map[string]map[string]string{
 		"(expiry_s - now_s) + 61": "tau, 2^52 ns, is 52 days; last lies no further ahead, unless a clock that is " +
 			"68 years ahead wrote it, or a hand: then a server of 32 bits answers an error, or lets the key live 68 years",
 		"(expiry_s - now_s) + 2": "the same",
+	},
+	"limits_v1": {
+		"tat_sub_ns":              "below 10^9",
+		"sum_sub_ns":              "below 10^9",
+		"(expiry_s - now_s) + 61": "as in gcra_v2; a debt of 2^53 ns is 104 days",
+		"(expiry_s - now_s) + 2":  "the same",
+		"((end_ns + (-end_ns % 1e9)) / 1e9) + margin_s": "as in window_v1",
 	},
 	"window_v1": {
 		"((end_ns + (-end_ns % 1e9)) / 1e9) + margin_s": "three windows, 3 * 2^52 ns, are 157 days, and a minute",
@@ -823,11 +972,16 @@ func checkHeader(asset, source string) []string {
 		}
 		header = append(header, line)
 	}
+	keys := "-- KEYS[1] "
+	if asset == "limits_v1" {
+		keys = "-- KEYS "
+	}
 	starts := []string{"-- " + asset + ": ", "-- SPDX-License-Identifier: MIT", "-- https://github.com/tatami-rate/tatami",
-		"-- KEYS[1] ", "-- ARGV ", "-- reply ", "-- errors ", "-- expiry "}
+		keys, "-- ARGV ", "-- reply ", "-- errors ", "-- expiry "}
 	for _, line := range header {
 		if arguments, ok := strings.CutPrefix(line, "-- ARGV "); ok {
-			for _, name := range strings.Fields(arguments) {
+			arguments, _, _ = strings.Cut(arguments, "}") // what stands behind says of how many keys
+			for _, name := range strings.Fields(strings.Replace(arguments, "{", "", 1)) {
 				starts = append(starts, "--   "+strings.Trim(name, "[]")+" ")
 			}
 		}
@@ -879,8 +1033,8 @@ func TestAssets(t *testing.T) {
 		for _, fault := range slices.Concat(faults, checkHeader(asset, source)) {
 			t.Error(fault)
 		}
-		if !maps.Equal(commands, inText) {
-			t.Errorf("%s sends %v, want %v", asset, commands, inText)
+		if want := inText(asset); !maps.Equal(commands, want) {
+			t.Errorf("%s sends %v, want %v", asset, commands, want)
 		}
 	}
 }
@@ -888,9 +1042,11 @@ func TestAssets(t *testing.T) {
 // Each snippet stands on line 2 and has one fault, which must be named.
 func TestSyntaxRefuses(t *testing.T) {
 	const (
-		set  = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'EX', string.format('%d', 1))"
-		keep = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'KEEPTTL')"
-		tat  = "local x, y, z = string.match(ARGV[1], '^(%d+) ([1-9]%d*) ([1-9]%d*)$') "
+		set    = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'EX', string.format('%d', 1))"
+		keep   = "redis.pcall('SET', KEYS[1], string.format('%d', 1), 'KEEPTTL')"
+		stored = "ARGV[i] = string.format('%d', 1) if ARGV[i + 1] == '' then ARGV[i] = string.char(1) end "
+		setOf  = "redis.pcall('SET', KEYS[i], ARGV[i], 'KEEPTTL')"
+		tat    = "local x, y, z = string.match(ARGV[1], '^(%d+) ([1-9]%d*) ([1-9]%d*)$') "
 	)
 	for _, test := range []struct{ snippet, want string }{
 		{"local x = tostring(1)", "the global tostring"},
@@ -982,7 +1138,7 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local a, b = string.byte('ab', 1, 2) local x = string.sub(b, 1)", "argument 1 of string.sub is a number"},
 		{"return {1, 2, 3, ARGV[1]}", "value 4 of the reply is a text where a number is due"},
 		{"return {1, 2, 3}", "the reply is four numbers, not 3 values"},
-		{"return {1, 2, 3, x = 4}", "the reply is four numbers without keys"},
+		{"return {1, 2, 3, x = 4}", "the reply is values without keys"},
 
 		{"local x = 2^60 % 7919", "% by something else"},
 		{"local x = -2^60 % 1e9", "% by something else"},
@@ -999,7 +1155,39 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"goto done", "GotoStmt"},
 		{"::done::", "LabelStmt"},
 		{"do end", "DoBlockStmt"},
-		{"for i = 1, 2 do end", "NumberForStmt"},
+		{"for i = 0, 2 do end", "a loop other than one from 1 by 1"},
+		{"for i = 1, 2, 2 do end", "a loop other than one from 1 by 1"},
+		{"for i = #KEYS, 2 do end", "a loop other than one from 1 by 1"},
+		{"for i = 1, 2 do for j = 1, 2 do end end", "a loop other than one from 1 by 1, and in no other"},
+		{"for i = 1, ARGV[1] do end", "the limit of a loop is a text"},
+		{"local x = 1 for i = 1, 2 do x = x + 1 end", "a loop assigns x, a local from outside"},
+		{"local x = 1 for i = 1, 2 do if ARGV[1] then x = 2 end end", "a loop assigns x, a local from outside"},
+		{"for i = 1, 2 do local x = redis.pcall('TIME') end", `a loop sends "TIME"`},
+		{"for i = 1, 2 do " + stored + "local x = redis.pcall('GET', KEYS[i]) local y = " + setOf + " end", "a loop sends \"GET\" and \"SET\""},
+		{"for i = 1, 2 do " + stored + "local y = " + setOf + " end local x = redis.pcall('TIME')", `"TIME" is sent after SET`},
+		{"for i = 1, 2 do local x = redis.pcall('GET', KEYS[i]) local y = redis.pcall('GET', KEYS[i]) end", `"GET" is sent twice`},
+		{"for i = 1, 2 do local x = KEYS[i + 1] end", "KEYS is read as"},
+		{"for i = 1, 2 do local x = redis.pcall('DEL', KEYS[i]) end", `the command "DEL" KEYS[i]`},
+		{"for i = 1, 2 do local x = ARGV[#KEYS] end", "ARGV is read by"},
+		{"for i = 1, 2 do local x = ARGV[i * 2] + 1 end", "the left side of + is a text"},
+		{"for i = 1, 2 do ARGV[i] = 9 end for i = 1, 2 do local x = '1' .. ARGV[i] end", ".. of something else"},
+		{"for i = 1, 2 do ARGV[i] = 9 end for i = 1, 2 do local x = ARGV[i + 1] + 1 end", "the left side of + is a text"},
+		{"for i = 1, 2 do ARGV[1] = 'a' end", "assignment to a field of a ARGV"},
+		{"for i = 1, 2 do KEYS[i] = 'a' end", "assignment to a field of a KEYS"},
+		{"for i = 1, 2 do i = 2 local x = 'a' .. i end", ".. of something else"},
+		{"local n = 1 local x = 'a' .. n", ".. of something else"},
+		{"local x = {} x[ARGV[1]] = true", "assignment to a field of a set of keys"},
+		{"local x = {} x[KEYS[1]] = 1", "assignment to a field of a set of keys"},
+		{"local x = {} local y = x[ARGV[1]]", "a field of a set of keys"},
+		{"local x = {} return x", "what is returned is a set of keys"},
+		{"local x = {1, 0} x[3] = 1", "assignment to a field of a reply of several keys"},
+		{"local x = {1, 0} for i = 1, 2 do x[i] = 1 end", "assignment to a field of a reply of several keys"},
+		{"local x = {1, 0} x[2] = ARGV[1]", "value 2 of a reply is a text"},
+		{"local x = {1, ARGV[1]}", "value 2 of the reply is a text"},
+		{"local x = {1, 2, 3, 4, 5}", "value 5 of the reply is a number where a text is due"},
+		{"local x = {1, 2, 3, 4, ''} x[5] = 1", "assignment to a field of a reply of one key"},
+		{"local x = {1, 2, 3, 4, ''} x[4] = ''", "value 4 of a reply is a text"},
+		{"return {1, 2, 3, 4, ''}", "the reply is four numbers, not 5 values"},
 		{"for k in KEYS do end", "GenericForStmt"},
 		{"while true do end", "WhileStmt"},
 		{"repeat until true", "RepeatStmt"},
@@ -1007,7 +1195,7 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local function f() end", "FunctionExpr"},
 		{"local f = function() end", "FunctionExpr"},
 		{"redis.pcall('TIME')", "FuncCallStmt"},
-		{"local x = {}", "TableExpr"},
+		{"local x = {1}", "a table of 1 values"},
 		{"local x = ...", "Comma3Expr"},
 
 		{"x = 1", "assignment to the global x"},
@@ -1072,8 +1260,8 @@ func TestSyntaxRefuses(t *testing.T) {
 		{"local x = redis.call('SET', KEYS[1], string.char(ARGV[1]), 'EX', string.format('%d', 1))", "argument 1 of string.char is a text"},
 		{"local x = 'GET' local y = redis.call(x, KEYS[1])", "argument 1 of a command"},
 		{"local x = string.char(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)", "string.char with 13 arguments"},
-		{"local x = string.format('%.14g', 1)", `string.format with a format other than ["%d" "%09d" "%d%09d" "%s%09d" "%.0f%09d"]`},
-		{"local x = string.format('%.0f', 1)", "string.format with a format other than"},
+		{"local x = string.format('%.14g', 1)", `string.format with a format other than ["%d" "%09d" "%d%09d" "%s%09d" "%.0f" "%.0f%09d"]`},
+		{"local x = string.format('%.1f', 1)", "string.format with a format other than"},
 		{"local x = string.format('%9d', 1)", "string.format with a format other than"},
 		{"local x = string.format('%s%09d', 1, 2)", "argument 2 of string.format is a number where a text of digits is due"},
 		{"local x = string.format('%s%09d', ARGV[1], 2)", "argument 2 of string.format is a text where a text of digits is due"},
@@ -1150,6 +1338,14 @@ func TestSyntaxAllows(t *testing.T) {
 		"local x = 1 if x == 0 then local y = 1 elseif x < 2^31 then local y = string.format('%d%09d', x, 1) end",
 		"local x = 1 if x >= 2^31 then local y = 1 elseif x == 9 then local y = 2 else local y = string.format('%d', x) end",
 		"local low, x = 1, 2 local y = string.format('%d', (low - x) + 1)",
+		// Several keys: each read before one is written, by what stands where arguments were.
+		"local n, met, reply = #KEYS, {}, {1, 0} for at = 1, n do local key, text = KEYS[at], ARGV[6 * at - 4]" +
+			" if met[key] then return redis.error_reply('BADARG asset: key ' .. at .. ': met') end met[key] = true" +
+			" local x = redis.pcall('GET', key) if x then x = string.format('%d', 1) else x = string.char(1) end" +
+			" reply[at + 2], ARGV[6 * at - 4] = {1, 2, 3, 4, text}, x reply[1] = math.min(reply[2], at) end" +
+			" for at = 1, n do local each = reply[at + 2] each[2], each[5] = each[2] + 1, '' local done" +
+			" if ARGV[1] then done = redis.pcall('SET', KEYS[at], ARGV[6 * at - 4], 'KEEPTTL')" +
+			" else done = redis.pcall('SET', KEYS[at], ARGV[6 * at - 4], 'EX', string.format('%d', 1)) end if done.err then return done end end return reply",
 	} {
 		var small, low map[string]string
 		if strings.Contains(snippet, "small") {

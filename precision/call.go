@@ -45,7 +45,7 @@ type Call struct {
 // given is the state that Given is of, and its time to live in ms.
 func (c *Call) given() (state State, ttlMs int64) {
 	state, _ = ParseState(GCRAV2, c.Given)
-	return state, 1000 * gcraTTLS(int64(state.Last), c.NowNs, c.ByServer)
+	return state, 1000 * gcraTTLS(state.Last, c.NowNs, c.ByServer)
 }
 
 // checkGiven tells whether Given is what a script may have left.

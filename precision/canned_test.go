@@ -149,7 +149,7 @@ func (s *scene) columns(script Script, right, got *Outcome) Tally {
 }
 
 func TestJudgeCountsEachWrongAnswer(t *testing.T) {
-	for _, s := range Scripts {
+	for _, s := range singles {
 		for _, scene := range scenes[s.Script] {
 			trace, err := ParseTrace(string(s.Script) + " " + scene.calls)
 			if err != nil {

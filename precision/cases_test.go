@@ -562,7 +562,7 @@ func TestForeignKeyIsLeftAlone(t *testing.T) {
 		{real.client, real.shas, []any{"HSET", "hits", "a", "1"}},
 	} {
 		ctx := t.Context()
-		for _, s := range Scripts {
+		for _, s := range singles {
 			args := Call{Amount: 10, PeriodNs: second, Burst: 10, Cost: 1, ByServer: true}.appendArgs(nil, s.Script)
 			for _, text := range []string{"57", "0", "1234567", "999999999999999999", "01", "-57"} {
 				if err := r.Do(ctx, "SET", "hits", text).Err(); err != nil {

@@ -18,6 +18,7 @@ type Fed struct {
 	tat      int64
 	lastNs   int64 // of a state with credit that it was given: its last TAT
 	counts   Counts
+	kept     bool   // whether there are counts, which may be 0
 	periodNs uint32 // of the counts, mod 2^32
 	endNs    int64  // of a window: from when on no count weighs
 }
@@ -29,7 +30,7 @@ func NewFed(script Script, gridNs int64) *Fed { return &Fed{script: script, grid
 // Hold has the key hold a state that the script takes.
 func (f *Fed) Hold(s State) {
 	f.tat, f.lastNs = int64(s.Value), int64(s.Last)
-	f.counts, f.periodNs, f.endNs = s.counts(), s.PeriodNs, math.MaxInt64
+	f.counts, f.kept, f.periodNs, f.endNs = s.counts(), s.Exists, s.PeriodNs, math.MaxInt64
 }
 
 // Meet has the key hold what stands in it before a call, where the call says so.
@@ -73,24 +74,26 @@ func (f *Fed) Takes(c *Call) bool {
 // state: counts of another period, while they weigh, or a number of too few digits.
 func (f *Fed) Foreign(c *Call) bool {
 	if f.script.IsWindow() {
-		return f.counts != (Counts{}) && f.periodNs != uint32(c.PeriodNs) && c.NowNs < f.endNs
+		return f.kept && f.periodNs != uint32(c.PeriodNs) && c.NowNs < f.endNs
 	}
 	return !f.script.Reads(State{Exists: f.tat > 0, Value: uint64(f.tat)}, c)
 }
 
-// held is the counts that a call finds: those of another period are over, or the script
-// has dropped them.
-func (f *Fed) held(c *Call) Counts {
-	if f.periodNs != uint32(c.PeriodNs) {
-		return Counts{}
+// at is where a call finds the counts, as Window.At gives it: those of another period are
+// over, or the script refuses the call.
+func (f *Fed) at(c *Call) (at Counts, leftNs, gapNs int64) {
+	w := c.Window()
+	if !f.kept || f.periodNs != uint32(c.PeriodNs) {
+		return w.from(c.NowNs)
 	}
-	return f.counts
+	return w.at(f.counts, c.NowNs)
 }
 
 // Ask returns the verdict on a call, which it does not admit.
 func (f *Fed) Ask(c *Call) Verdict {
 	if f.script.IsWindow() {
-		v, _ := c.Window().Call(f.held(c), c.Cost, c.NowNs)
+		at, leftNs, gapNs := f.at(c)
+		v, _ := c.Window().call(at, leftNs, gapNs, c.Cost)
 		return v
 	}
 	v, _ := f.GCRA(c).Call(f.tat, c.Cost, c.NowNs)
@@ -101,7 +104,7 @@ func (f *Fed) Ask(c *Call) Verdict {
 func (f *Fed) Admit(c *Call) {
 	switch {
 	case f.script.IsWindow():
-		at, leftNs, gapNs := c.Window().At(f.held(c), c.NowNs)
+		at, leftNs, gapNs := f.at(c)
 		f.count(c, at, leftNs, gapNs)
 	case c.Cost > 0:
 		f.tat = max(f.tat, c.NowNs) + c.Cost*f.GCRA(c).Interval
@@ -112,15 +115,20 @@ func (f *Fed) Admit(c *Call) {
 func (f *Fed) count(c *Call, at Counts, leftNs, gapNs int64) {
 	if c.Cost > 0 {
 		at.Current += uint16(c.Cost)
-		f.counts, f.periodNs, f.endNs = at, uint32(c.PeriodNs), c.NowNs+gapNs+leftNs+c.PeriodNs
+		f.keep(c, at, leftNs, gapNs)
 	}
+}
+
+// keep has it hold the counts that a call leaves.
+func (f *Fed) keep(c *Call, at Counts, leftNs, gapNs int64) {
+	f.counts, f.kept, f.periodNs, f.endNs = at, true, uint32(c.PeriodNs), c.NowNs+gapNs+leftNs+c.PeriodNs
 }
 
 // Gone tells it that the key expired, as seen at a clock. Counts that weigh no more are
 // dropped with it: the index of a window comes round after 2^32 of them. Others stay.
 func (f *Fed) Gone(nowNs int64) {
 	if nowNs >= f.endNs {
-		f.counts = Counts{}
+		f.counts, f.kept = Counts{}, false
 	}
 }
 
@@ -160,6 +168,9 @@ type Claims struct {
 	script Script
 	call   *Call // the one at hand, and the one before it
 	before *Call
+	// of is the call of limits_v1 that is at hand, and number that of its ask, from 1 on.
+	of     *LimitsCall
+	number int
 
 	// The key before the call: what it holds, and by the oracle's account when it
 	// expires, on a server's clock of which only the steps are known.
@@ -255,8 +266,16 @@ func (j *Claims) fail(count *int64, format string, args ...any) {
 	*count++
 	if j.Broken == "" {
 		j.BrokenAt = int(j.Decisions) - 1
-		j.Broken = fmt.Sprintf("call %d, %+v: ", j.BrokenAt, *j.call) + fmt.Sprintf(format, args...)
+		j.Broken = fmt.Sprintf("call %d, %s: ", j.BrokenAt, j.at()) + fmt.Sprintf(format, args...)
 	}
+}
+
+// at says which call it is.
+func (j *Claims) at() string {
+	if j.of != nil {
+		return fmt.Sprintf("%s: key %d", j.of, j.number)
+	}
+	return fmt.Sprintf("%+v", *j.call)
 }
 
 // refused checks that an error reply is the one expected and left the key alone.
@@ -293,20 +312,25 @@ func (j *Claims) stays(c *Call, written State) bool {
 // expiry checks the expiry of a write: it stays as it was, or is ttlS from now, give or
 // take orS.
 func (j *Claims) expiry(o *Outcome, stays bool, ttlS, orS int64) {
-	if !stays {
-		for or := -orS; or <= orS; or++ {
-			if o.ttlIs((ttlS + or) * 1000) {
-				ttlS, orS = ttlS+or, 0
-			}
+	for or := -orS; or <= orS; or++ {
+		if o.ttlIs((ttlS + or) * 1000) {
+			ttlS, orS = ttlS+or, 0
 		}
-		j.expires, j.expiresMs = true, j.nowMs+ttlS*1000
 	}
+	j.renew(stays, ttlS)
 	want := int64(-1)
 	if j.expires {
 		want = j.expiresMs - j.nowMs
 	}
 	if !o.ttlIs(want) {
 		j.fail(&j.WrongTTLs, "ttl %d..%d ms, want %d", o.TTLMs, o.TTLMs+o.TTLSlackMs, want)
+	}
+}
+
+// renew has the key expire as a write has it: as before, or ttlS from now.
+func (j *Claims) renew(stays bool, ttlS int64) {
+	if !stays {
+		j.expires, j.expiresMs = true, j.nowMs+ttlS*1000
 	}
 }
 
@@ -394,7 +418,7 @@ func (j *Claims) gcraV1(c *Call, o *Outcome) {
 	if o.State != state {
 		j.fail(&j.WrongStates, "state %+v, want %+v, exact tat %d", o.State, state, j.fed.tat)
 	}
-	j.expiry(o, j.stays(c, state), gcraTTLS(int64(state.Value), c.NowNs, c.ByServer), 0)
+	j.expiry(o, j.stays(c, state), gcraTTLS(state.Value, c.NowNs, c.ByServer), 0)
 }
 
 // onGrid is the verdict of gcra_v1: its TAT is the exact one up to the grid, units are
@@ -434,7 +458,7 @@ func (j *Claims) gcraV2(c *Call, o *Outcome) {
 	if o.State != state {
 		j.fail(&j.WrongStates, "state %+v, want %+v", o.State, state)
 	}
-	j.expiry(o, j.stays(c, state), gcraTTLS(int64(state.lastNs()), c.NowNs, c.ByServer), 0)
+	j.expiry(o, j.stays(c, state), gcraTTLS(state.lastNs(), c.NowNs, c.ByServer), 0)
 }
 
 // answer holds a reply of a script that is exact against the exact verdict.
@@ -450,9 +474,8 @@ func (j *Claims) window(c *Call, o *Outcome) {
 	if !j.taken(c, o) {
 		return
 	}
-	w := c.Window()
-	at, leftNs, gapNs := w.At(j.fed.held(c), c.NowNs)
-	want, _ := w.call(at, leftNs, gapNs, c.Cost)
+	at, leftNs, gapNs := j.fed.at(c)
+	want, _ := c.Window().call(at, leftNs, gapNs, c.Cost)
 	j.answer(c, o, want)
 	if o.Status != 1 || c.Cost == 0 {
 		j.untouched(o)

@@ -61,7 +61,7 @@ func TestReads(t *testing.T) {
 		{counts, Call{PeriodNs: 1001, NowNs: 5}, "yes yes no"},
 	} {
 		var got []string
-		for _, s := range Scripts {
+		for _, s := range singles {
 			got = append(got, map[bool]string{true: "yes", false: "no"}[s.Script.Reads(test.state, &test.call)])
 		}
 		if strings.Join(got, " ") != test.want {

@@ -20,6 +20,9 @@ type Driver interface {
 	// Play makes the calls, in order, on the key with this name among the driver's
 	// own, and fills outcomes, which is as long as calls.
 	Play(script Script, key string, calls []Call, outcomes []Outcome) error
+	// PlayLimits makes the calls of limits_v1, in order, on keys whose names begin with
+	// this one, and fills outcomes, which is as long as calls.
+	PlayLimits(key string, calls []LimitsCall, outcomes []LimitsOutcome) error
 	// Forget deletes a key.
 	Forget(key string) error
 }
@@ -74,17 +77,12 @@ func (k *nativeKey) play(script Script, c *Call, o *Outcome) {
 	if c.ServerNs > 0 {
 		k.nowMs = c.ServerNs / 1e6
 	}
-	if k.expires && k.nowMs > k.expiresMs { // gone, as on a server, when the millisecond is over
-		*k = nativeKey{nowMs: k.nowMs}
-	}
+	k.expire()
 	if c.Given != "" {
 		_, ttlMs := c.given()
 		k.gcra, k.expires, k.expiresMs = native.ParseGCRA(c.Given), true, k.nowMs+ttlMs
 	}
-	now := native.CallerClock(c.NowNs)
-	if c.ByServer {
-		now = native.ServerClock(c.NowNs / 1000)
-	}
+	now := c.nativeClock()
 	var d native.Decision
 	switch script {
 	case GCRAV1:
@@ -94,12 +92,15 @@ func (k *nativeKey) play(script Script, c *Call, o *Outcome) {
 	case WindowV1:
 		d = native.WindowV1(&k.window, c.windowArgs(), now)
 	}
-	if d.Written && d.TTLS > 0 {
-		k.expires, k.expiresMs = true, k.nowMs+d.TTLS*1000
-	}
+	k.wrote(&d)
 	o.Err = d.Err
 	o.Status, o.Remaining, o.RetryAfterNs, o.ResetAfterNs = d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs
 	k.state(script, &o.State)
+	k.ttl(o)
+}
+
+// ttl fills the ttl of an outcome whose state is there.
+func (k *nativeKey) ttl(o *Outcome) {
 	o.TTLMs, o.TTLSlackMs = 0, 0
 	switch {
 	case k.expires:
@@ -107,6 +108,27 @@ func (k *nativeKey) play(script Script, c *Call, o *Outcome) {
 	case o.State.Exists:
 		o.TTLMs = -1
 	}
+}
+
+// expire has the key be gone, as on a server, when its last millisecond is over.
+func (k *nativeKey) expire() {
+	if k.expires && k.nowMs > k.expiresMs {
+		*k = nativeKey{nowMs: k.nowMs}
+	}
+}
+
+// wrote has the key expire as a decision says.
+func (k *nativeKey) wrote(d *native.Decision) {
+	if d.Written && d.TTLS > 0 {
+		k.expires, k.expiresMs = true, k.nowMs+d.TTLS*1000
+	}
+}
+
+func (c *Call) nativeClock() native.Clock {
+	if c.ByServer {
+		return native.ServerClock(c.NowNs / 1000)
+	}
+	return native.CallerClock(c.NowNs)
 }
 
 func (c *Call) gcraArgs() native.GCRAArgs {
@@ -215,18 +237,26 @@ func (a *Asset) Play(script Script, key string, calls []Call, outcomes []Outcome
 		if err := o.reply(a.redis.EvalSha(ctx, a.shas[script], keys, args...)); err != nil {
 			return err
 		}
-		text, err := a.redis.Do(ctx, "GET", key).Text()
-		if err := o.value(script, text, err); err != nil {
+		if err := a.look(o, script, key); err != nil {
 			return err
 		}
-		ttlMs, err := a.redis.Do(ctx, "PTTL", key).Int64()
-		if err != nil {
-			return err
-		}
-		o.TTLMs = ttlMs
-		if ttlMs == -2 {
-			o.TTLMs = 0 // no key
-		}
+	}
+	return nil
+}
+
+// look reads what a key holds after a call of a script.
+func (a *Asset) look(o *Outcome, script Script, key string) error {
+	text, err := a.redis.Do(context.Background(), "GET", key).Text()
+	if err := o.value(script, text, err); err != nil {
+		return err
+	}
+	ttlMs, err := a.redis.Do(context.Background(), "PTTL", key).Int64()
+	if err != nil {
+		return err
+	}
+	o.TTLMs = ttlMs
+	if ttlMs == -2 {
+		o.TTLMs = 0 // no key
 	}
 	return nil
 }
@@ -234,19 +264,30 @@ func (a *Asset) Play(script Script, key string, calls []Call, outcomes []Outcome
 // reply takes over what a script answered. An error reply is an outcome; a lost
 // connection and a reply of another form are errors.
 func (o *Outcome) reply(cmd *redis.Cmd) error {
-	values, err := cmd.Slice()
-	if err != nil {
-		var replied redis.Error
-		if !errors.As(err, &replied) {
-			return err
-		}
-		o.Err = err.Error()
-		return nil
+	values, err := replied(cmd, &o.Err)
+	if err != nil || o.Err != "" {
+		return err
 	}
 	if len(values) != 4 {
 		return fmt.Errorf("reply has %d elements: %v", len(values), values)
 	}
-	for i, field := range []*int64{&o.Status, &o.Remaining, &o.RetryAfterNs, &o.ResetAfterNs} {
+	return integers(values, &o.Status, &o.Remaining, &o.RetryAfterNs, &o.ResetAfterNs)
+}
+
+// replied is the elements of a reply; an error reply goes into text.
+func replied(cmd *redis.Cmd, text *string) ([]any, error) {
+	values, err := cmd.Slice()
+	var reply redis.Error
+	if errors.As(err, &reply) {
+		*text = err.Error()
+		return nil, nil
+	}
+	return values, err
+}
+
+// integers takes over the first elements of a reply.
+func integers(values []any, into ...*int64) error {
+	for i, field := range into {
 		n, ok := values[i].(int64)
 		if !ok {
 			return fmt.Errorf("reply's element %d is no integer: %v", i, values)
@@ -264,7 +305,7 @@ func (o *Outcome) value(script Script, text string, err error) error {
 	if err != nil {
 		return err
 	}
-	state, ok := ParseState(script, text)
+	state, ok := parseEither(script, text)
 	if !ok {
 		return fmt.Errorf("%s left %q in its key", script, text)
 	}

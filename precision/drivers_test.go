@@ -180,7 +180,7 @@ func TestDriversAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range Scripts {
+	for _, s := range singles {
 		for i := range 10 {
 			trace := NewTrace(s.Script, 7, i)
 			calls := trace.Calls[:150]

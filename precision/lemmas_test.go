@@ -100,8 +100,8 @@ func twice(p, a int64) float64 {
 }
 
 // a - floor(a / b) * b, each operation rounded, is the exact remainder for |a| and b
-// below 2^53, where the multiple of b below a negative a is not below -2^53; and so it is
-// for 256 times such numbers.
+// below 2^53, where the multiple of b below a negative a is not below -2^53, or b is 10^9,
+// of which it is a double all the same; and so it is for 256 times such numbers.
 func TestLemmaRemainder(t *testing.T) {
 	for bits := 2; bits <= 10; bits++ {
 		for a := 1 - int64(1)<<bits; a < 1<<bits; a++ {
@@ -123,6 +123,10 @@ func TestLemmaRemainder(t *testing.T) {
 		if number.Mod(x, y) != float64(remainder) || number.Mod(x*grid, y*grid) != float64(remainder)*grid ||
 			a+up <= 1<<53 && number.Mod(-x, y) != float64(up) {
 			t.Fatalf("%d %% %d is %v, negative %v", a, b, number.Mod(x, y), number.Mod(-x, y))
+		}
+		down := (1_000_000_000 - a%1_000_000_000) % 1_000_000_000 // of ns before a second
+		if r := number.Mod(-x, 1e9); r != float64(down) || (-x-r)/1e9 != float64(-ceilDiv(a, 1e9)) {
+			t.Fatalf("%d %% 10^9 is %v", -a, r)
 		}
 	})
 }
@@ -174,8 +178,8 @@ func TestLemmaPowers(t *testing.T) {
 	}
 }
 
-// Digits of at most 10, which have zeros in front too, are read as the number that they say,
-// and so they are when 0 is added.
+// Digits of at most 16, which have zeros in front too, are read as the number that they say,
+// while that is below 2^53, and so they are when 0 is added.
 func TestLemmaDigits(t *testing.T) {
 	try := func(text string) {
 		want, err := strconv.ParseInt(text, 10, 64)
@@ -184,8 +188,9 @@ func TestLemmaDigits(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(18, 18))
-	for digits := 1; digits <= 10; digits++ {
+	for digits := 1; digits <= 15; digits++ {
 		try(strings.Repeat("9", digits))
+		try("0" + strings.Repeat("9", digits))
 		for range 20_000 {
 			try(fmt.Sprintf("%0*d", digits, rng.Int64N(int64(math.Pow10(digits)))))
 		}
@@ -599,7 +604,7 @@ func playExpiry(t *testing.T, shared string, byServer int, aheadMs func(*rand.Ra
 				}
 			}
 			cost := strconv.FormatInt(rng.Int64N(4), 10)
-			after, d, _ := native.Call(script, key, []string{limit[0], limit[1], third, cost, now}, clock)
+			after, d, _ := native.Call(script, []native.Key{key}, []string{limit[0], limit[1], third, cost, now}, clock)
 			if d.Err != "" {
 				t.Fatalf("%s on %q: %s", script, key.Text, d.Err)
 			}
@@ -610,9 +615,9 @@ func playExpiry(t *testing.T, shared string, byServer int, aheadMs func(*rand.Ra
 				if d.TTLS > 0 {
 					expiresMs = beganMs + d.TTLS*1000
 				}
-				endNs = stateEndNs(shared, after.Text, clockNs, limit[1])
+				endNs = stateEndNs(shared, after[0].Text, clockNs, limit[1])
 			}
-			key = after
+			key = after[0]
 		}
 	}
 	return gone, early

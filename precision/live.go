@@ -39,6 +39,9 @@ type liveKey struct {
 // instant at which it was made follows from its reset_after_ns and the key's state, and has
 // to lie between them. From 7.2 on the two are one.
 func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers bool) (Tally, error) {
+	if script == LimitsV1 {
+		return r.liveLimits(seed, lasting, callers)
+	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var keys []*liveKey
 	var sum Tally
@@ -113,11 +116,7 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 		give = pipe.Eval(ctx, giving, []string{k.name}, c.Given, state.Last/1e9)
 	}
 	eval := pipe.Do(ctx, c.appendArgs([]any{"EVALSHA", r.shas[script], 1, k.name}, script)...)
-	get, pttl := pipe.Get(ctx, k.name), pipe.Do(ctx, "PTTL", k.name)
-	var pexpiretime *redis.Cmd
-	if r.frozen {
-		pexpiretime = pipe.Do(ctx, "PEXPIRETIME", k.name)
-	}
+	look := r.look(pipe, k.name)
 	ended := pipe.Time(ctx)
 	_, _ = pipe.Exec(ctx) // each command's own error is looked at
 	from, err := began.Result()
@@ -143,19 +142,13 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 	if err := o.reply(eval); err != nil {
 		return false, 0, err
 	}
-	text, err := get.Result()
+	text, err := look.get.Result()
 	if err := o.value(script, text, err); err != nil {
 		return false, 0, err
 	}
-	left, err := pttl.Int64()
+	endMs, err := look.endMs(from)
 	if err != nil {
 		return false, 0, err
-	}
-	endMs := from.UnixMilli() + left
-	if pexpiretime != nil {
-		if endMs, err = pexpiretime.Int64(); err != nil {
-			return false, 0, err
-		}
 	}
 	return k.judge(&c, &o, from.UnixNano(), to.UnixNano(), endMs, callers), to.UnixNano(), nil
 }

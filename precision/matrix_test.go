@@ -60,20 +60,17 @@ func testSums(t *testing.T, real *Real) {
 // Every trace is played on a key that stays, and on one that is moved by DUMP and
 // RESTORE; the judge compares both with the native port, and with the oracle.
 func testTraces(t *testing.T, real *Real) {
-	const traces = 7 // each style of callers' clocks
+	const traces = 10 // each style of callers' clocks
 	for _, s := range Scripts {
 		for index := range traces {
-			trace := NewTrace(s.Script, 1, callersIndex(s.Script, index))
-			outcomes := make([]Outcome, len(trace.Calls))
+			trace := NewTrial(s.Script, 1, callersIndex(s.Script, index))
 			for _, driver := range []Driver{real, Restored{real}} {
 				key := fmt.Sprintf("%T %s %d", driver, s.Script, index)
-				if err := driver.Play(s.Script, key, trace.Calls, outcomes); err != nil {
+				answers, err := trace.Play(driver, key)
+				if err != nil {
 					t.Fatalf("%s: %v", key, err)
 				}
-				if err := driver.Forget(key); err != nil {
-					t.Fatal(err)
-				}
-				if tally := Judge(trace, outcomes); !tally.Sound() {
+				if tally := answers.Judge(); !tally.Sound() {
 					t.Errorf("%s: %s", key, tally.Broken)
 				}
 			}
@@ -94,7 +91,7 @@ func testReadOnly(t *testing.T, real *Real) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range Scripts {
+	for _, s := range singles {
 		key := real.prefix + "read-only " + string(s.Script)
 		for used := range int64(11) {
 			nowNs := epoch + used*ms + 123
@@ -170,7 +167,7 @@ func testErrors(t *testing.T, real *Real) {
 			t.Errorf("%s %.60q after %.60q:\n  server %.300s\nemulator %.300s", script, args, prepare, seen[0], seen[1])
 		}
 	}
-	for _, s := range Scripts {
+	for _, s := range singles {
 		good := matrixLimit(1, epoch).appendArgs(nil, s.Script)
 		absent := []any{"DEL", key}
 		used := []any{"SET", key, "1780000080500000000"}
@@ -240,8 +237,8 @@ func testServerClock(t *testing.T, real *Real) {
 	// Until each has met a TIME whose microseconds have fewer than six digits, the first
 	// tenth of a second.
 	met := map[string]bool{}
-	for round := 0; len(met) < 2*len(Scripts); round++ {
-		for _, s := range Scripts {
+	for round := 0; len(met) < 2*len(singles); round++ {
+		for _, s := range singles {
 			args := matrixLimit(1, 0).appendArgs(nil, s.Script)
 			for i, args := range [][]any{args[:clockSlot], append(args[:clockSlot:clockSlot], "")} {
 				name := fmt.Sprintf("clock %s %d", s.Script, i)
@@ -298,7 +295,7 @@ func clockState(script Script, nowNs int64) State {
 // READONLY and writes nothing.
 func testReplica(t *testing.T, real *Real) {
 	ctx := t.Context()
-	for _, s := range Scripts {
+	for _, s := range singles {
 		args := matrixLimit(1, epoch).appendArgs(nil, s.Script)
 		if err := real.client.EvalSha(ctx, real.shas[s.Script], []string{string(s.Script)}, args...).Err(); err != nil {
 			t.Fatal(err)
@@ -309,7 +306,7 @@ func testReplica(t *testing.T, real *Real) {
 		t.Fatal(err)
 	}
 	defer real.client.Do(context.Background(), "REPLICAOF", "NO", "ONE")
-	for _, s := range Scripts {
+	for _, s := range singles {
 		key := string(s.Script)
 		before := show(real.client.Dump(ctx, key))
 		look, err := real.client.EvalSha(ctx, real.shas[s.Script], []string{key}, matrixLimit(0, epoch).appendArgs(nil, s.Script)...).Int64Slice()

@@ -105,8 +105,8 @@ func operations(t *testing.T, script Script) []operation {
 					all = append(all, operation{e.Line(), e.Operator, luaText(e, 0), luaText(e.Lhs, 0), luaText(e.Rhs, 0)})
 				}
 			case *ast.FuncCallExpr:
-				if name, ok := e.Func.(*ast.IdentExpr); ok && name.Value == "fmod" {
-					all = append(all, operation{e.Line(), "fmod", luaText(e, 0), luaText(e.Args[0], 0), luaText(e.Args[1], 0)})
+				if name := luaText(e.Func, 9); name == "fmod" || name == "math.fmod" {
+					all = append(all, operation{e.Line(), "fmod", strings.TrimPrefix(luaText(e, 0), "math."), luaText(e.Args[0], 0), luaText(e.Args[1], 0)})
 				}
 			}
 		case reflect.Slice:
@@ -138,6 +138,7 @@ type tied struct {
 	operation string
 	statement *statement
 	lemma     string
+	in        Script // the script in whose proof that is
 }
 
 var (
@@ -173,6 +174,7 @@ type reading struct {
 	// the statements so far, by name, and what they round
 	statements map[string]*statement
 	bodies     []string
+	others     map[Script][]tied // the proofs of other scripts
 }
 
 func (r *reading) errorf(format string, args ...any) {
@@ -200,7 +202,29 @@ func (r *reading) tie(text, lemma string, s *statement) {
 	if form := covers[lemma]; s == nil && (form == nil || !form.MatchString(text)) {
 		r.errorf("the lemma %s is not about %s", lemma, text)
 	}
-	r.tied, r.open = append(r.tied, tied{r.line, text, s, lemma}), r.open[1:]
+	r.tied, r.open = append(r.tied, tied{r.line, text, s, lemma, r.script}), r.open[1:]
+}
+
+// tieIn gives the line's next operation the reason that it has in another script's proof,
+// where it stands as theirs: the same text, or another name for the second operand.
+func (r *reading) tieIn(script Script, text, theirs string) {
+	if r.others[script] == nil {
+		r.others[script] = parseProof(r.t, script, readProof(r.t, script))
+	}
+	i := slices.IndexFunc(r.others[script], func(o tied) bool { return o.operation == theirs })
+	if i < 0 {
+		r.errorf("not in %s.g: %s", script, theirs)
+		return
+	}
+	o := r.others[script][i]
+	if len(r.open) == 0 || r.open[0].text != text {
+		r.errorf("not the next operation: %s", text)
+		return
+	}
+	if ours := r.open[0]; theirs != text && !strings.HasPrefix(theirs, ours.left+" "+ours.operator+" ") {
+		r.errorf("%s is not as %s", text, theirs)
+	}
+	r.tied, r.open = append(r.tied, tied{r.line, text, o.statement, o.lemma, o.in}), r.open[1:]
 }
 
 // state reads a statement of Gappa's, and ties the next operation to it if that is what it is.
@@ -237,7 +261,7 @@ func parseProof(t *testing.T, script Script, proof string) []tied {
 	definitions, _, _ := strings.Cut(proof, "\n{ ")
 	_, definitions, _ = strings.Cut(definitions, "\n@double = float<ieee_64,ne>;\n")
 	r := reading{t: t, script: script, proof: proof, lines: scriptLines(t, script),
-		reals: map[string]string{}, statements: map[string]*statement{}}
+		reals: map[string]string{}, statements: map[string]*statement{}, others: map[Script][]tied{}}
 	for _, text := range strings.Split(definitions, "\n") {
 		directive, rest, _ := strings.Cut(text, " ")
 		name, operation, _ := strings.Cut(rest, ": ")
@@ -250,6 +274,16 @@ func parseProof(t *testing.T, script Script, proof string) []tied {
 			}
 		case directive == "#by":
 			r.tie(operation, name, nil)
+		case directive == "#in" && operation == "*":
+			for n := len(r.open); n > 0 && len(r.open) == n; n-- {
+				r.tieIn(Script(name), r.open[0].text, r.open[0].text)
+			}
+		case directive == "#in":
+			text, theirs, isOther := strings.Cut(operation, " as ")
+			if !isOther {
+				theirs = text
+			}
+			r.tieIn(Script(name), text, theirs)
 		case directive == "#as":
 			if s := r.statements[name]; s != nil && len(r.open) > 0 && s.isOf(r.open[0], r.bodies, r.proof) {
 				r.tie(operation, "", s)
@@ -261,6 +295,9 @@ func parseProof(t *testing.T, script Script, proof string) []tied {
 			if i < 0 {
 				r.errorf("not above: %s", rest)
 				continue
+			}
+			if r.tied[i].in != script {
+				r.errorf("it stands in %s.g: %s", r.tied[i].in, rest)
 			}
 			r.tie(rest, r.tied[i].lemma, r.tied[i].statement)
 		case text != "" && !strings.HasPrefix(text, "#"):
@@ -364,21 +401,22 @@ func TestProofIsOfTheScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range Scripts {
-		proof := readProof(t, s.Script)
+	for _, script := range provedScripts {
+		proof := readProof(t, script)
 		stands, proved := map[string]bool{}, goals(proof)
-		for _, o := range parseProof(t, s.Script, proof) {
+		for _, o := range parseProof(t, script, proof) {
 			stands[o.line] = true
 			switch {
+			case o.in != script: // it is held there
 			case o.statement != nil && !proved[o.statement.name]:
-				t.Errorf("%s.g: %s: nothing is proved of %s", s.Script, o.line, o.statement.name)
+				t.Errorf("%s.g: %s: nothing is proved of %s", script, o.line, o.statement.name)
 			case o.statement == nil && !strings.Contains(string(tests), "\nfunc TestLemma"+o.lemma+"(t *testing.T) {"):
-				t.Errorf("%s.g: %s: lemmas_test.go has no TestLemma%s", s.Script, o.line, o.lemma)
+				t.Errorf("%s.g: %s: lemmas_test.go has no TestLemma%s", script, o.line, o.lemma)
 			}
 		}
-		for line, operations := range scriptLines(t, s.Script) {
+		for line, operations := range scriptLines(t, script) {
 			if !stands[line] {
-				t.Errorf("%s.g lacks the line %d of the script: %s", s.Script, operations[0].line, line)
+				t.Errorf("%s.g lacks the line %d of the script: %s", script, operations[0].line, line)
 			}
 		}
 	}

@@ -91,10 +91,23 @@ const skewNs = 60e9
 // At returns the counts as they stand at nowNs, the time left in their window, and
 // the gap until that window starts, 0 unless the clock is behind it.
 func (w Window) At(s Counts, nowNs int64) (at Counts, leftNs, gapNs int64) {
+	if s.Previous == 0 && s.Current == 0 {
+		return w.from(nowNs)
+	}
+	return w.at(s, nowNs)
+}
+
+// from is At of a key that holds nothing.
+func (w Window) from(nowNs int64) (at Counts, leftNs, gapNs int64) {
+	return Counts{Index: uint32(nowNs / w.PeriodNs)}, w.PeriodNs - nowNs%w.PeriodNs, 0
+}
+
+// at is At of counts that a key holds. Both are 0 where all was given back.
+func (w Window) at(s Counts, nowNs int64) (at Counts, leftNs, gapNs int64) {
 	windows, elapsed := nowNs/w.PeriodNs, nowNs%w.PeriodNs
 	index := uint32(windows)
 	behind := s.Index - index // windows, mod 2^32
-	if behind > 0 && behind <= 1<<31 && (s.Previous > 0 || s.Current > 0) {
+	if behind <= 1<<31 {      // with none behind the difference below wraps, or is that of the first instant
 		high, low := bits.Mul64(uint64(behind), uint64(w.PeriodNs))
 		if behind == 1 || high == 0 && low-uint64(elapsed) <= skewNs {
 			return s, w.PeriodNs, int64(low) - elapsed
@@ -218,11 +231,12 @@ func (w Window) reset(s Counts, leftNs int64) int64 {
 
 // gcraTTLS is the EX of a gcra key whose TAT, or last TAT, is lastNs: from the second of
 // the clock to that of the TAT, and 2 more, or 61 with a caller's clock.
-func gcraTTLS(lastNs, nowNs int64, byServer bool) int64 {
+func gcraTTLS(lastNs uint64, nowNs int64, byServer bool) int64 {
+	ttlS := int64(lastNs/1e9) - nowNs/1e9
 	if byServer {
-		return lastNs/1e9 - nowNs/1e9 + 2
+		return ttlS + 2
 	}
-	return lastNs/1e9 - nowNs/1e9 + 61
+	return ttlS + 61
 }
 
 // windowTTLS is the EX of a window key, of which nothing weighs after endNs from nowNs on.

@@ -403,10 +403,10 @@ func TestExpiriesAreTheirDefinition(t *testing.T) {
 			end := int64(0)
 			for end = over / 1e9; end*1e9 <= over; end++ {
 			}
-			if got, want := gcraTTLS(over, clock, true), end+1-clock/1e9; got != want {
+			if got, want := gcraTTLS(uint64(over), clock, true), end+1-clock/1e9; got != want {
 				t.Errorf("gcra, from %d to %d: %d s, want %d", clock, over, got, want)
 			}
-			if got, want := gcraTTLS(over, clock, false), end+60-clock/1e9; got != want {
+			if got, want := gcraTTLS(uint64(over), clock, false), end+60-clock/1e9; got != want {
 				t.Errorf("gcra by a caller, from %d to %d: %d s, want %d", clock, over, got, want)
 			}
 			// of a window: the first whole second at or after the end, and 1 s

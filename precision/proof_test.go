@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tatami-rate/tatami/lua"
 	"github.com/tatami-rate/tatami/precision/servers"
 )
 
@@ -42,13 +43,19 @@ func readProof(t *testing.T, script Script) string {
 	return string(proof)
 }
 
+// provedScripts are the scripts, each after those whose proofs its own stands on.
+var provedScripts = []Script{GCRAV1, GCRAV2, WindowV1, LimitsV1}
+
 // Gappa proves each script's operations exact or bounded.
 func TestProof(t *testing.T) {
 	needGappa(t)
-	for _, s := range Scripts {
-		if out := gappa(t, readProof(t, s.Script)); out != "" {
-			t.Errorf("%s: %s", s.Script, out)
+	for _, script := range provedScripts {
+		if out := gappa(t, readProof(t, script)); out != "" {
+			t.Errorf("%s: %s", script, out)
 		}
+	}
+	if len(provedScripts) != len(lua.Assets) {
+		t.Errorf("%d scripts are proved, of %d", len(provedScripts), len(lua.Assets))
 	}
 }
 
@@ -72,13 +79,22 @@ func TestProofAssumesTheDomain(t *testing.T) {
 			"n": {"2", p + "31"}, "previous": {"1", "65535"}, "left_": {"1", p + "52"}, "current": {"0", "65535"},
 			"amount": {"1", "65535"}, "cost": {"0", p + "52"}, "carried": {"0", "65535"}, "gap": {"0", p + "52"},
 			"from": {"0", p + "52"}, "e": {"0", "4503599627370495"}, "margin_s": {"1", "60"}},
+		LimitsV1: {"n": {"1", "32"}, "at": {"1", "32"}, "now_s": {"0", "9223372036"}, "now_sub_ns": {"0", "999999999"},
+			"cost": {"-" + p + "52", p + "52"}, "Charge": {"1", "9007199254740991"}, "Given": {"1", p + "53"}, "c": {"1", "9007199254740991"},
+			"ahead_": {"0", "9007199254740991"}, "paid_text_s": {"0", "9999999999"}, "sum_s": {"0", "999999999999999"},
+			"before_text_s": {"0", "999999999999999"}, "from_s": {"0", "9999999999"}, "last_s": {"0", "9999999999"},
+			"expiry_s": {"0", "9999999999"}, "margin_s": {"2", "61"}, "paid_index": {"0", "4294967295"}, "index": {"0", "4294967295"},
+			"previous": {"0", "65535"}, "current": {"0", "65535"}, "cost_charged": {"1", p + "52"}},
 	} {
 		proof := readProof(t, script)
-		domain := maps.Clone(all)
-		if !script.IsWindow() {
-			maps.Copy(domain, gcra)
+		domain := maps.Clone(more)
+		if script != LimitsV1 { // which has these from the others
+			maps.Copy(domain, all)
 		}
-		maps.Copy(domain, more)
+		if script == GCRAV1 || script == GCRAV2 {
+			maps.Copy(domain, gcra)
+			maps.Copy(domain, more) // where gcra_v1 has more of it
+		}
 		for name, want := range domain {
 			least, most, ok := assumed(proof, name)
 			from, _ := numeral(want[0])
@@ -152,6 +168,24 @@ func TestProofRefused(t *testing.T) {
 			{"@FIX(ceil_s_,0)", "@FIX(ceil_s_,-22)", "ceil_ns - ceil_s_ * 1e9"},
 			{"@FIX(end_ns_ + lacks_,9)", "@FIX(end_ns_ + lacks_,0)", "raised - (end_ns_ + lacks_)"},
 		}, remainders...),
+		LimitsV1: {
+			{"Charge in [1,9007199254740991]", "Charge in [1,9007199254740993]", "charge - Charge"},
+			{"ahead_ + charge_ in [0,9007199254740991]", "ahead_ + charge_ in [0,9007199254740993]", "debt - (ahead_ + charge_)"},
+			{"debt_near_ in [1,0x1p52]", "debt_near_ in [1,9007199254740991]", "ns - (now_sub_ns + debt_near_)"},
+			{"debt_rest_ in [503599627370496,5007199254740991]", "debt_rest_ in [503599627370496,9007199254740991]", "ns_far"},
+			{"paid_seconds_ + Paid_n in [-9007199254740991,", "paid_seconds_ + Paid_n in [-9007199254740993,", "paid - (paid_seconds_ + Paid_n)"},
+			{"since_seconds_ + Since_n in [-9007199254740991,", "since_seconds_ + Since_n in [-9007199254740993,", "since - (since_seconds_ + Since_n)"},
+			{"sum_s in [0,999999999999999]", "sum_s in [0,9999999999999999]", "since_s - (sum_s - before_text_s)"},
+			{"worth_ - since_ in [-0x1p53,", "worth_ - since_ in [-9007199254740993,", "worth - (worth_ - since_)"},
+			{"Given in [1,0x1p53]", "Given in [1,9007199254740993]", "given - Given"},
+			{"c in [1,9007199254740991]", "c in [1,9007199254740993]", "ns_back - (sub_ns - c)"},
+			{"@FIX(ns_ - tat_sub_ns,9)", "@FIX(ns_ - tat_sub_ns,-2)", "whole_ns - (ns_ - tat_sub_ns)"},
+			{"ttl_s in [1,2147483647]", "ttl_s in [1,9007260]", "ttl_s"},
+			{"far_less - (Far - c) in [0,4096]", "far_less - (Far - c) in [1,4096]", "far_less - (Far - c)"},
+			{"far_less - (Far - c) in [0,4096]", "far_less - (Far - c) in [0,4095]", "far_less - (Far - c)"},
+			{"remaining_ in [0,0x1p52]", "remaining_ in [0,9007199254740991]", "uncharged - (remaining_ + cost_charged)"},
+			{"previous in [0,65535]", "previous in [0,9007199254740993]", "counted - (previous + current)"},
+		},
 	} {
 		proof := readProof(t, script)
 		for _, edit := range edits {

@@ -17,6 +17,7 @@ type Real struct {
 	prefix string
 	shas   map[Script]string
 	last   map[string]bracket // when each key was last written
+	held   map[string]State   // what each key of limits_v1 held last
 	frozen bool               // whether the clock stands still in a transaction: from 7.2 on
 }
 
@@ -38,7 +39,7 @@ func NewReal(ctx context.Context, server *servers.Server, prefix string) (*Real,
 	var major, minor int
 	n, _ := fmt.Sscanf(server.Name, "redis %d.%d", &major, &minor)
 	frozen := n != 2 || major > 7 || major == 7 && minor >= 2 // valkey began after it
-	return &Real{server, client, prefix, shas, map[string]bracket{}, frozen}, nil
+	return &Real{server, client, prefix, shas, map[string]bracket{}, map[string]State{}, frozen}, nil
 }
 
 // Replace has the driver play another text in place of a script's own.
@@ -55,6 +56,7 @@ func (r *Real) Name() string { return r.server.Name }
 // Forget deletes a key.
 func (r *Real) Forget(key string) error {
 	delete(r.last, r.prefix+key)
+	delete(r.held, r.prefix+key)
 	return r.client.Del(context.Background(), r.prefix+key).Err()
 }
 
@@ -82,9 +84,7 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 		pipe = r.client.TxPipeline()
 	}
 	evals := make([]*redis.Cmd, len(calls))
-	gets := make([]*redis.StringCmd, len(calls))
-	ttls := make([]*redis.Cmd, len(calls))
-	ends := make([]*redis.Cmd, len(calls)) // when the key ends; of a frozen clock
+	looks := make([]look, len(calls))
 	times := make([]*redis.TimeCmd, len(calls)+1)
 	times[0] = pipe.Time(ctx)
 	gives := make([]*redis.Cmd, len(calls))
@@ -94,26 +94,17 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 		}
 		args := append(make([]any, 0, 9), "EVALSHA", r.shas[script], 1, key)
 		evals[i] = pipe.Do(ctx, calls[i].appendArgs(args, script)...)
-		gets[i] = pipe.Get(ctx, key)
-		ttls[i] = pipe.Do(ctx, "PTTL", key)
-		if r.frozen {
-			ends[i] = pipe.Do(ctx, "PEXPIRETIME", key)
-		}
+		looks[i] = r.look(pipe, key)
 		times[i+1] = pipe.Time(ctx)
 	}
 	// Exec answers with the first command's error, and a missing key is one; each
 	// command's own error is looked at below.
 	_, _ = pipe.Exec(ctx)
 	for i := range calls {
-		before, err := times[i].Result()
+		now, err := between(times[i], times[i+1])
 		if err != nil {
 			return err
 		}
-		after, err := times[i+1].Result()
-		if err != nil {
-			return err
-		}
-		now := bracket{before.UnixMilli(), after.UnixMilli()}
 		if gives[i] != nil && gives[i].Err() != nil {
 			return gives[i].Err()
 		}
@@ -122,32 +113,66 @@ func (r *Real) play(script Script, key string, calls []Call, outcomes []Outcome)
 		if err := o.reply(evals[i]); err != nil {
 			return err
 		}
-		text, err := gets[i].Result()
-		if err := o.value(script, text, err); err != nil {
+		wrote := o.Status == 1 && calls[i].Cost > 0 || gives[i] != nil
+		if err := r.saw(o, script, key, looks[i], now, wrote); err != nil {
 			return err
 		}
-		left, err := ttls[i].Int64()
+	}
+	return nil
+}
+
+// look is what is asked of a key after a call.
+type look struct {
+	get *redis.StringCmd
+	ttl *redis.Cmd
+	end *redis.Cmd // when the key ends; of a frozen clock
+}
+
+func (r *Real) look(pipe redis.Pipeliner, key string) look {
+	ctx := context.Background()
+	l := look{get: pipe.Get(ctx, key), ttl: pipe.Do(ctx, "PTTL", key)}
+	if r.frozen {
+		l.end = pipe.Do(ctx, "PEXPIRETIME", key)
+	}
+	return l
+}
+
+// between is the span between two readings of TIME.
+func between(before, after *redis.TimeCmd) (bracket, error) {
+	if err := errors.Join(before.Err(), after.Err()); err != nil {
+		return bracket{}, err
+	}
+	return bracket{before.Val().UnixMilli(), after.Val().UnixMilli()}, nil
+}
+
+// saw takes over what was seen of a key after a call that was made in a span, and may have
+// written.
+func (r *Real) saw(o *Outcome, script Script, key string, l look, now bracket, wrote bool) error {
+	text, err := l.get.Result()
+	if err := o.value(script, text, err); err != nil {
+		return err
+	}
+	left, err := l.ttl.Int64()
+	if err != nil {
+		return err
+	}
+	if r.frozen {
+		end, err := l.end.Int64()
 		if err != nil {
 			return err
 		}
-		if r.frozen {
-			end, err := ends[i].Int64()
-			if err != nil {
-				return err
-			}
-			now = bracket{end - left, end - left}
+		now = bracket{end - left, end - left}
+	}
+	if wrote {
+		r.last[key] = now
+	}
+	if left >= 0 {
+		// written in r.last, read in now: the time from one to the other went by
+		o.TTLMs = left + now.from - r.last[key].to
+		if !r.frozen { // of one clock that does not go back
+			o.TTLMs = max(o.TTLMs, left)
 		}
-		if o.Status == 1 && calls[i].Cost > 0 || gives[i] != nil {
-			r.last[key] = now
-		}
-		if left >= 0 {
-			// written in r.last, read in now: the time from one to the other went by
-			o.TTLMs = left + now.from - r.last[key].to
-			if !r.frozen { // of one clock that does not go back
-				o.TTLMs = max(o.TTLMs, left)
-			}
-			o.TTLSlackMs = left + now.to - r.last[key].from - o.TTLMs
-		}
+		o.TTLSlackMs = left + now.to - r.last[key].from - o.TTLMs
 	}
 	return nil
 }

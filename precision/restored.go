@@ -71,7 +71,8 @@ func (r Restored) move(from, to string) error {
 		// RESTORE, as if the last write had come that much later.
 		written.to += after.Val().UnixMilli() - before.Val().UnixMilli()
 	}
-	r.last[to] = written
+	r.last[to], r.held[to] = written, r.held[from]
 	delete(r.last, from)
+	delete(r.held, from)
 	return nil
 }

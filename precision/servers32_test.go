@@ -29,11 +29,32 @@ func TestServers32(t *testing.T) {
 func TestServers64(t *testing.T) { testEitherClock(t, realDriver(t)) }
 
 func testEitherClock(t *testing.T, real *Real) {
-	for _, s := range Scripts {
+	t.Run(string(LimitsV1), func(t *testing.T) { testLimits32(t, real) })
+	for _, s := range singles {
 		t.Run(string(s.Script), func(t *testing.T) {
 			t.Run("callers' clocks", func(t *testing.T) { testCallersClocks32(t, real, s.Script) })
 			t.Run("server's clock", func(t *testing.T) { testServersClock32(t, real, s.Script) })
 		})
+	}
+}
+
+// Every reply of limits_v1 with a caller's clock is that of exact integers: a trace of each
+// style.
+func testLimits32(t *testing.T, real *Real) {
+	admitted := int64(0)
+	for index := range limitsServed {
+		answers, err := NewLimitsTrace(1, callersIndex(LimitsV1, index)).Play(real, fmt.Sprintf("limits %d", index))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tally := answers.Judge()
+		if admitted += tally.Admitted; !tally.Sound() {
+			t.Errorf("trace %d: %s", index, tally.Broken)
+		}
+	}
+	t.Logf("%d of %d admitted", admitted, limitsServed*traceCalls)
+	if admitted == 0 {
+		t.Error("nothing was admitted")
 	}
 }
 

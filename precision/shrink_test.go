@@ -45,7 +45,19 @@ func TestShrinkFindsTheSmallestTrace(t *testing.T) {
 }
 
 func TestTraceAsText(t *testing.T) {
-	for _, s := range Scripts {
+	for index := range limitsStyles {
+		trace := NewLimitsTrace(3, index)
+		again, err := ReadTrial(trace.String())
+		if err != nil {
+			t.Errorf("limits_v1, trace %d: %v", index, err)
+			continue
+		}
+		trace.asks, trace.keys, again.(*LimitsTrace).keys = nil, nil, nil // room
+		if !reflect.DeepEqual(again, trace) {
+			t.Errorf("limits_v1, trace %d: it reads as another", index)
+		}
+	}
+	for _, s := range singles {
 		for index := range len(gcraStyles[GCRAV2]) { // callers' clocks, and the server's
 			trace := NewTrace(s.Script, 3, index)
 			again, err := ParseTrace(trace.String())

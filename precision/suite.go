@@ -16,7 +16,7 @@ import (
 var Scripts = []struct {
 	Script  Script
 	BoundNs int64
-}{{GCRAV1, grid - 1}, {GCRAV2, 0}, {WindowV1, 0}}
+}{{GCRAV1, grid - 1}, {GCRAV2, 0}, {WindowV1, 0}, {LimitsV1, 0}}
 
 // Options say how much the suite does.
 type Options struct {
@@ -52,7 +52,7 @@ func (o Options) Total(d Driver) int {
 func (o Options) load(d Driver, script Script) Load {
 	load := o.Load(d, script)
 	load.Streams = min(load.Streams, len(saturatedResidues))
-	if script.IsWindow() {
+	if script.IsWindow() || script == LimitsV1 {
 		load.Streams = 0
 	}
 	return load
@@ -75,7 +75,7 @@ type liver interface {
 
 // trace makes the trace with this index: the saturated streams first. A server whose clock
 // cannot be set gets traces of callers' clocks alone.
-func (o Options) trace(d Driver, script Script, index, streams int) *Trace {
+func (o Options) trace(d Driver, script Script, index, streams int) Trial {
 	if index < streams {
 		return NewSaturated(script, saturatedResidues[index])
 	}
@@ -83,7 +83,7 @@ func (o Options) trace(d Driver, script Script, index, streams int) *Trace {
 	if _, live := d.(liver); live {
 		index = callersIndex(script, index)
 	}
-	return NewTrace(script, o.Seed, index)
+	return NewTrial(script, o.Seed, index)
 }
 
 // Row is what came of one script on one driver.
@@ -95,7 +95,7 @@ type Row struct {
 	Asked int64
 	Tally
 	// Smallest is the smallest trace that shows what is broken, nil when nothing is.
-	Smallest *Trace
+	Smallest Trial
 	// Playing is the time that the driver took for the decisions, reading back what
 	// each left in the key included.
 	Playing time.Duration
@@ -193,22 +193,22 @@ func (o Options) run(script Script, driver Driver) (Row, error) {
 	for index := range load.traces() {
 		t := o.trace(driver, script, index, load.Streams)
 		began := time.Now()
-		outcomes, err := Play(driver, script, fmt.Sprintf("%s:%d", script, index), t.Calls)
+		answers, err := t.Play(driver, fmt.Sprintf("%s:%d", script, index))
 		row.Playing += time.Since(began)
 		if err != nil {
 			return row, fmt.Errorf("trace %d: %w", index, err)
 		}
-		tally := Judge(t, outcomes)
+		tally := answers.Judge()
 		if !tally.Sound() && row.Smallest == nil {
 			var broken string
-			if row.Smallest, broken = Shrink(driver, t); broken != "" {
+			if row.Smallest, broken = t.Shrink(driver); broken != "" {
 				tally.Broken = broken // else it did not break again
 			}
 			tally.Broken = fmt.Sprintf("trace %d, %s", index, tally.Broken)
 		}
 		row.Tally.Add(&tally)
-		row.Asked += int64(len(t.Calls))
-		o.Made(len(t.Calls))
+		row.Asked += int64(t.Len())
+		o.Made(t.Len())
 	}
 	row.Asked = max(row.Asked, int64(load.decisions()))
 	if live, ok := driver.(liver); ok && o.Live > 0 {

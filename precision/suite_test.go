@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// singles are the scripts of one key.
+var singles = Scripts[:len(Scripts)-1]
+
 // canned is the native port under another name, with answers that are changed.
 type canned struct {
 	*Native
@@ -24,6 +27,27 @@ func (d canned) Play(script Script, key string, calls []Call, outcomes []Outcome
 		return err
 	}
 	d.change(script, key, calls, outcomes)
+	return nil
+}
+
+// PlayLimits changes what a call answers as a whole, and what it does to its first key.
+func (d canned) PlayLimits(key string, calls []LimitsCall, outcomes []LimitsOutcome) error {
+	if err := d.Native.PlayLimits(key, calls, outcomes); err != nil {
+		return err
+	}
+	first := make([]Call, len(calls))
+	seen := make([]Outcome, len(calls))
+	for i, o := range outcomes {
+		first[i], seen[i] = *calls[i].clock(), o.Keys[0].Outcome
+		seen[i].Err, seen[i].Status, seen[i].RetryAfterNs = o.Err, o.Status, o.RetryAfterNs
+	}
+	d.change(LimitsV1, key, first, seen)
+	for i, s := range seen {
+		o := &outcomes[i]
+		k := &o.Keys[0].Outcome
+		o.Err, o.Status, o.RetryAfterNs = s.Err, s.Status, s.RetryAfterNs
+		k.Remaining, k.ResetAfterNs, k.State, k.TTLMs = s.Remaining, s.ResetAfterNs, s.State, s.TTLMs
+	}
 	return nil
 }
 
@@ -93,8 +117,8 @@ func TestRunFindsEachColumnWrong(t *testing.T) {
 				if fault && !strings.HasPrefix(r.Broken, "trace ") {
 					t.Errorf("%s: %q names no trace", r.Script, r.Broken)
 				}
-				if fault && len(r.Smallest.Calls) > 1000 {
-					t.Errorf("%s of %s: the smallest trace has %d calls", name, wrong.Script, len(r.Smallest.Calls))
+				if fault && r.Smallest.Len() > 1000 {
+					t.Errorf("%s of %s: the smallest trace has %d calls", name, wrong.Script, r.Smallest.Len())
 				}
 			}
 			if made != 0 {
@@ -413,7 +437,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a stream has %d calls", made)
 	}
 	o := Options{Load: func(_ Driver, s Script) Load { return Load{Decisions: len(s)} }}
-	if got := o.Total(NewNative()); got != 3*traceCalls {
+	if got := o.Total(NewNative()); got != 4*traceCalls {
 		t.Errorf("%d decisions in all", got)
 	}
 }

@@ -44,6 +44,14 @@ func NewTraceOf(script Script, calls []Call) *Trace {
 	return t
 }
 
+// NewTrial is NewTrace, or NewLimitsTrace, by the script.
+func NewTrial(script Script, seed uint64, index int) Trial {
+	if script == LimitsV1 {
+		return NewLimitsTrace(seed, index)
+	}
+	return NewTrace(script, seed, index)
+}
+
 // playNative makes the calls on the native port.
 func (t *Trace) playNative() {
 	k := nativeKey{}
@@ -66,7 +74,7 @@ func (f *Fed) pass(c *Call) (status, retryNs int64) {
 	}
 	if f.script.IsWindow() {
 		w := c.Window()
-		s, leftNs, gapNs := w.At(f.held(c), c.NowNs)
+		s, leftNs, gapNs := f.at(c)
 		if status, retryNs = w.decide(s, leftNs, gapNs, c.Cost); status == 1 {
 			f.count(c, s, leftNs, gapNs)
 		}
@@ -241,6 +249,9 @@ const (
 // one by callers' clocks alone.
 func callersIndex(script Script, n int) int {
 	styles, callers := windowStyles, windowServed
+	if script == LimitsV1 {
+		styles, callers = limitsStyles, limitsServed
+	}
 	if list := gcraStyles[script]; list != nil {
 		styles, callers = len(list), slices.Index(list, served)
 	}

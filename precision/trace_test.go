@@ -15,7 +15,7 @@ import (
 // or in the claims.
 func TestTheNativePortChoosesNoCall(t *testing.T) {
 	for file, mayPlay := range map[string]string{
-		"trace.go": "playNative", "claims.go": "", "oracle.go": "", "call.go": "", "judge.go": "",
+		"trace.go": "playNative", "limits_trace.go": "", "limits_claims.go": "", "settle.go": "", "claims.go": "", "oracle.go": "", "call.go": "", "judge.go": "",
 	} {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		if err != nil {
@@ -29,7 +29,7 @@ func TestTheNativePortChoosesNoCall(t *testing.T) {
 		played := 0
 		for _, decl := range parsed.Decls {
 			function, ok := decl.(*ast.FuncDecl)
-			if !ok || function.Name.Name == "Judge" { // it compares with the native outcomes
+			if !ok || strings.HasPrefix(function.Name.Name, "Judge") { // it compares with the native outcomes
 				continue
 			}
 			ast.Inspect(function.Body, func(node ast.Node) bool {
@@ -51,14 +51,17 @@ func TestTheNativePortChoosesNoCall(t *testing.T) {
 
 // The calls of the traces, pinned: they depend on the seed, the index and the oracle.
 func TestCallsArePinned(t *testing.T) {
-	hash := fnv.New64a()
+	hash, limits := fnv.New64a(), fnv.New64a()
 	add := func(trace *Trace) {
 		_, _ = hash.Write([]byte(trace.String()))
 	}
-	for _, s := range Scripts {
+	for _, s := range singles {
 		for index := range 2 * len(gcraStyles[GCRAV2]) {
 			add(NewTrace(s.Script, 5, index))
 		}
+	}
+	for index := range 2 * limitsStyles {
+		_, _ = limits.Write([]byte(NewLimitsTrace(5, index).String()))
 	}
 	add(NewSaturated(GCRAV1, 76))
 	add(NewSaturated(GCRAV2, 0))
@@ -67,16 +70,20 @@ func TestCallsArePinned(t *testing.T) {
 	if got := hash.Sum64(); got != want {
 		t.Errorf("the hash of the calls is %#016x, want %#016x", got, uint64(want))
 	}
+	const wantLimits = 0x432ba6cb8d1dda20
+	if got := limits.Sum64(); got != wantLimits {
+		t.Errorf("the hash of the calls of limits_v1 is %#016x, want %#016x", got, uint64(wantLimits))
+	}
 }
 
 // A server whose clock cannot be set gets every style of callers' clocks in turn.
 func TestCallersTraces(t *testing.T) {
-	for script, styles := range map[Script]int{GCRAV1: 6, GCRAV2: 7, WindowV1: 4} {
+	for script, styles := range map[Script]int{GCRAV1: 6, GCRAV2: 7, WindowV1: 4, LimitsV1: 10} {
 		var indexes []int
 		for n := range 3 * styles {
 			index := callersIndex(script, n)
 			indexes = append(indexes, index)
-			for _, c := range NewTrace(script, 1, index).Calls {
+			for _, c := range clocks(NewTrial(script, 1, index)) {
 				if c.ServerNs > 0 || c.ByServer {
 					t.Fatalf("%s, trace %d: %+v", script, index, c)
 				}
@@ -86,4 +93,17 @@ func TestCallersTraces(t *testing.T) {
 			t.Errorf("%s: the indexes %v", script, indexes)
 		}
 	}
+}
+
+// clocks are the calls of a trial, by any of which its clocks are known.
+func clocks(t Trial) (calls []Call) {
+	switch t := t.(type) {
+	case *Trace:
+		return t.Calls
+	case *LimitsTrace:
+		for i := range t.Calls {
+			calls = append(calls, *t.Calls[i].clock())
+		}
+	}
+	return calls
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,39 +17,79 @@ import (
 	"github.com/tatami-rate/tatami/vectors"
 )
 
-// clients are the runners in the folder clients, each an example of how to call the scripts.
+// clients are the files to copy in the folder clients. Beside each stand its runner, play_ before its name, and an
+// example of how to call it.
 var clients = []string{
 	"python/redis_py.py", "javascript/node_redis.js", "javascript/ioredis.js", "ruby/redis_rb.rb",
 	"php/phpredis.php", "perl/redis_pm.pl", "shell/redis_cli.sh",
 }
 
-// TestSamples checks that clients/README.md shows each runner's marked lines as they are.
-func TestSamples(t *testing.T) {
+// example is the path of a client's example.
+func example(client string) string {
+	dir, name := path.Split(client)
+	return path.Join("clients", dir, "example_"+name)
+}
+
+// TestExamples checks that clients/README.md shows each client's example as it is, and that
+// it does what it says.
+func TestExamples(t *testing.T) {
+	need(t, "redis-server")
 	text, err := os.ReadFile("clients/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	readme := string(text)
 	shown := map[string]string{}
-	blocks := regexp.MustCompile("(?s)\n\\[[^]]+\\]\\(([^)]+)\\):\n\n```[a-z]+\n(.*?)```\n").FindAllStringSubmatch(readme, -1)
+	blocks := regexp.MustCompile("(?s)\n\\[[^]]+\\]\\(([^)]+)\\)[^\n]*:\n\n```[a-z]+\n(.*?)```\n").FindAllStringSubmatch(readme, -1)
 	for _, block := range blocks {
 		shown[block[1]] = block[2]
 	}
 	if fences := strings.Count(readme, "\n```"); fences != 2*len(clients) || len(shown) != len(clients) {
 		t.Errorf("clients/README.md has %d fences and names %d files; want a block for each of %q", fences, len(shown), clients)
 	}
-	marked := regexp.MustCompile(`(?s)\n(?:#|//) sample\n(.*?)(?:#|//) end\n`)
 	for _, client := range clients {
-		text, err := os.ReadFile(filepath.Join("clients", client))
-		if err != nil {
-			t.Fatal(err)
-		}
-		samples := marked.FindAllStringSubmatch(string(text), -1)
-		if len(samples) != 1 {
-			t.Errorf("%s has %d samples, want 1", client, len(samples))
-		} else if shown[client] != samples[0][1] {
-			t.Errorf("clients/README.md shows of %s:\n%s\nthe file has:\n%s", client, shown[client], samples[0][1])
-		}
+		t.Run(client, func(t *testing.T) {
+			text, err := os.ReadFile(example(client))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shown[client] != string(text) {
+				t.Errorf("clients/README.md shows:\n%s\n%s has:\n%s", shown[client], example(client), text)
+			}
+			server := servers.ForTest(t)
+			command := exec.Command("vectors/clients/run.sh")
+			command.Dir = ".."
+			command.Env = append(os.Environ(), "REDIS_URL="+server.URL, "CLIENT="+client, "DO=example")
+			output, err := command.CombinedOutput()
+			skipUninstalled(t, client, string(output))
+			if err != nil {
+				t.Fatalf("%v: %s", err, output)
+			}
+			db := server.Client()
+			defer db.Close()
+			for key, form := range map[string]string{
+				"rl:{42}": "^[0-9]{19}$", "rl:{42}:calls": "^[0-9]{19}$",
+				"rl:{42}:tokens": "^[0-9]{19} 302400000000 [0-9]{19}$", // 3500 of a million a day
+			} {
+				if state := db.Get(t.Context(), key).Val(); !regexp.MustCompile(form).MatchString(state) {
+					t.Errorf("%s holds %q, want %s", key, state, form)
+				}
+			}
+		})
+	}
+}
+
+// skipUninstalled skips the test, or fails it when REQUIRE_SERVERS is 1, when run.sh says that a client is
+// not installed.
+func skipUninstalled(t *testing.T, client, output string) {
+	t.Helper()
+	_, why, skipped := strings.Cut("\n"+output, "\n"+path.Base(client)+": skipped, ")
+	why, _, _ = strings.Cut(why, "\n")
+	if skipped && servers.Required() {
+		t.Fatal(why)
+	}
+	if skipped {
+		t.Skip(why)
 	}
 }
 
@@ -74,31 +115,45 @@ func TestClientsFail(t *testing.T) {
 		"reset_after_ns": reply(3),
 		"reply above":    func(f *file) { f.step()["reply"].([]any)[3] = "0..199999999" },
 		"reply below":    func(f *file) { f.step()["reply"].([]any)[3] = "200000001..9223372036854775807" },
-		"state":          func(f *file) { f.step()["state"] = "37" },
-		"state's length": func(f *file) { f.step()["state"] = ".." },
-		"state's digit":  func(f *file) { f.step()["state"] = strings.Repeat("..", 18) + "3a" },
-		"ttl above":      func(f *file) { f.step()["ttl_ms"] = "0..59999" },
-		"ttl below":      func(f *file) { f.step()["ttl_ms"] = "9007199254740992..9007199254740993" },
-		"no expiry":      func(f *file) { f.step()["ttl_ms"] = "-1" },
-		"no key":         func(f *file) { f.step()["ttl_ms"] = "-2" },
+		"state":          func(f *file) { f.key(0, "state", "37") },
+		"state's length": func(f *file) { f.key(0, "state", "..") },
+		"state's digit":  func(f *file) { f.key(0, "state", strings.Repeat("..", 18)+"3a") },
+		"ttl above":      func(f *file) { f.key(0, "ttl_ms", "0..59999") },
+		"ttl below":      func(f *file) { f.key(0, "ttl_ms", "9007199254740992..9007199254740993") },
+		"no expiry":      func(f *file) { f.key(0, "ttl_ms", "-1") },
+		"no key":         func(f *file) { f.key(0, "ttl_ms", "-2") },
 		"expiry stays":   func(f *file) { f.look("5000", "60000..61000") },
 		"expiry is gone": func(f *file) { f.look("none", "60000..61000") },
+	}
+	// On two keys, of which the second is the faulty one.
+	of := func(i int, text string) func(f *file) {
+		return func(f *file) { f.step()["reply"].([]any)[3].([]any)[i] = text }
+	}
+	severalFaults := map[string]func(f *file){
+		"status": of(0, "7"), "remaining": of(1, "7"), "retry_after_ns": of(2, "7"), "reset_after_ns": of(3, "7"),
+		"receipt": of(4, "7"), "range": of(3, "0..7"),
+		"state":         func(f *file) { f.key(1, "state", "37") },
+		"ttl_ms":        func(f *file) { f.key(1, "ttl_ms", "-1") },
+		"a key's reply": func(f *file) { f.step()["reply"] = f.step()["reply"].([]any)[:3] },
+		"key before":    func(f *file) { f.Groups[0].Tests[0]["keys"].([]any)[1] = map[string]any{"kind": "list", "hex": ""} },
 	}
 	rights := map[string]func(f *file){
 		"right": func(*file) {},
 		"ranges": func(f *file) {
 			f.step()["reply"] = []any{"0..1", "59..60", "0..9223372036854775807", "200000000..200000001"}
-			f.step()["state"] = strings.Repeat("3.", 19)
+			f.key(0, "state", strings.Repeat("3.", 19))
 		},
 		"expiry":   func(f *file) { f.look("5000", "1..5000") },
 		"two keys": func(f *file) { f.refuse("BADARG gcra_v2: takes 1 key") },
 		"no key": func(f *file) {
 			f.refuse("BADARG gcra_v2: takes 1 key")
-			f.Groups[0].Setting["keys"] = 0
+			f.Groups[0].Setting["keys"] = "none"
 		},
 		"prelude": func(f *file) {
 			f.Groups[0].Setting["prelude"] = "do return {1, 2, 3, 4} end "
-			f.step()["reply"], f.step()["state"], f.step()["ttl_ms"] = []any{"1", "2", "3", "4"}, "", "-2"
+			f.step()["reply"] = []any{"1", "2", "3", "4"}
+			f.key(0, "state", "")
+			f.key(0, "ttl_ms", "-2")
 		},
 		"no expiry": func(f *file) { f.look("none", "-1") },
 	}
@@ -124,6 +179,12 @@ func TestClientsFail(t *testing.T) {
 		}
 		write("right "+name, f)
 	}
+	write("limits", several(t))
+	for name, fault := range severalFaults {
+		f := several(t)
+		fault(&f)
+		write("limits "+name, f)
+	}
 	for name, fault := range faults {
 		f := smallest(t)
 		fault(&f)
@@ -140,18 +201,12 @@ func TestClientsFail(t *testing.T) {
 		t.Error("run.sh exits with 0")
 	}
 	t.Logf("%s", output)
-	want := [2]int{checks - len(faults), len(faults)}
+	want := [2]int{checks - len(faults) - len(severalFaults), len(faults) + len(severalFaults)}
 	played := 0
 	for _, client := range clients {
 		t.Run(client, func(t *testing.T) {
+			skipUninstalled(t, client, string(output))
 			_, lines, _ := strings.Cut("\n"+string(output), "\n"+path.Base(client)+":")
-			if why, skipped := strings.CutPrefix(lines, " skipped, "); skipped {
-				why, _, _ = strings.Cut(why, "\n")
-				if servers.Required() {
-					t.Fatal(why)
-				}
-				t.Skip(why)
-			}
 			played++
 			var passed, failed int
 			line := regexp.MustCompile(`(?m)^\d+ passed, \d+ failed$`).FindString(lines)
@@ -191,10 +246,15 @@ func (f *file) step() map[string]any {
 	return f.Groups[0].Tests[0]["steps"].([]any)[0].(map[string]any)
 }
 
+// key sets what the first step says of a key.
+func (f *file) key(i int, field, text string) { f.step()[field].([]any)[i] = text }
+
 // refuse has the first call name two keys, and be answered by an error.
 func (f *file) refuse(text string) {
-	f.Groups[0].Setting["keys"] = 2
-	f.step()["error"], f.step()["reply"], f.step()["state"], f.step()["ttl_ms"] = text, []any{}, "", "-2"
+	f.Groups[0].Setting["keys"] = "again"
+	f.step()["error"], f.step()["reply"] = text, []any{}
+	f.key(0, "state", "")
+	f.key(0, "ttl_ms", "-2")
 }
 
 // look adds a step of cost 0 to the first test, before which its key gets an expiry.
@@ -202,20 +262,44 @@ func (f *file) look(expire, ttlMs string) {
 	argv := slices.Clone(f.step()["argv"].([]any))
 	argv[0] = "0"
 	steps := f.Groups[0].Tests[0]["steps"].([]any)
-	f.Groups[0].Tests[0]["steps"] = append(steps, map[string]any{"expire": expire, "argv": argv, "error": "",
-		"reply": f.step()["reply"], "exact": f.step()["exact"], "state": f.step()["state"], "ttl_ms": ttlMs})
+	f.Groups[0].Tests[0]["steps"] = append(steps, map[string]any{"expire": []any{expire}, "argv": argv, "error": "",
+		"reply": f.step()["reply"], "exact": f.step()["exact"], "state": f.step()["state"], "ttl_ms": []any{ttlMs}})
+}
+
+// several is limits_v1's file cut down to one test, whose first call is admitted on two fresh keys.
+func several(t *testing.T) file {
+	f := read(t, "limits_v1.json")
+	for _, g := range f.Groups {
+		for _, test := range g.Tests {
+			first := test["steps"].([]any)[0].(map[string]any)
+			fresh := map[string]any{"kind": "none", "hex": ""}
+			if reply := first["reply"].([]any); len(reply) == 4 && reply[0] == "1" && reply[3].([]any)[4] != "" && g.Setting["prelude"] == "" &&
+				reflect.DeepEqual(test["keys"], []any{fresh, fresh}) {
+				g.Tests, g.Streams = []map[string]any{test}, []map[string]any{}
+				f.Groups = []group{g}
+				return f
+			}
+		}
+	}
+	t.Fatal("limits_v1.json has no test that begins with an admitted call on two fresh keys")
+	return f
+}
+
+// read reads a file of vectors.
+func read(t *testing.T, name string) (f file) {
+	text, err := vectors.Files.ReadFile(name)
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // smallest is gcra_v2's file cut down to one test, of one admitted call, and one stream.
 func smallest(t *testing.T) file {
-	text, err := vectors.Files.ReadFile("gcra_v2.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var f file
-	if err := json.Unmarshal(text, &f); err != nil {
-		t.Fatal(err)
-	}
+	f := read(t, "gcra_v2.json")
 	f.Groups = slices.DeleteFunc(f.Groups, func(g group) bool { return len(g.Tests) == 0 || len(g.Streams) == 0 })[:1]
 	g := &f.Groups[0]
 	g.Tests, g.Streams = g.Tests[:1], g.Streams[:1]

@@ -197,6 +197,15 @@ var States = []State{
 	{108, "\x01\xb9\x68\xa0\x00\x05\x00\x07\xf8\x47\x58\x00\x00"},
 }
 
+// Receipts are texts to take for that of an ask, beside those of States: of a gcra key a TAT,
+// or a TAT and what was given back before; of a window its index.
+var Receipts = []string{
+	"1735689600200000000 200000000", "1735689600000000000 1", "5 1", "0 1", "5 0", "5 01", "05 1", "5 1 ", " 5 1", "5  1", "5 1 7", " 7",
+	"5 1x", "5x 1", "1735689600200000000 9007199254740993", "1735689600200000000 999999999999999999999999",
+	"1735689600200000000 1000000000000000000000000", "17356896002000000000 1", "28928160", "28928159", "28928158", "28928161",
+	"4294967295", "4294967296", "10000000000", "028928160", "28928160 1",
+}
+
 // Clocks are now_ns of 1 to 19 digits, with zeros in front, at instants where doubles
 // change, and around the last that a script takes with a burst worth 12 s: 2^61 or
 // 2^63 - 1 less that for gcra, 2^62 for window.

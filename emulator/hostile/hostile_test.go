@@ -35,6 +35,12 @@ func TestTable(t *testing.T) {
 			t.Errorf("%q is not of the present minute", s.Text)
 		}
 	}
+	for _, receipt := range Receipts {
+		if texts[receipt] {
+			t.Errorf("the receipt %q is there twice, or a state", receipt)
+		}
+		texts[receipt] = true
+	}
 	for _, clock := range Clocks {
 		if texts[clock+" "] {
 			t.Errorf("the clock %s is there twice", clock)

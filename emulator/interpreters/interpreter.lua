@@ -4,12 +4,13 @@
 -- them, a line with its bytes and the bytes. A call is a line of fields with a space between,
 -- texts in hexadecimal with = before each: TIME's seconds and microseconds, the prelude that
 -- stands before the script, the command that the server refuses or -, how many keys are
--- named, what the key k holds or - for nothing, and the arguments.
+-- named, for each its name and what it holds or - for nothing, and the arguments.
 --
--- Every script makes every call. An outcome is the reply's numbers, or "error" with its
--- text, or "raised" with the interpreter's own error; then what is set, in hexadecimal,
--- and KEEPTTL or EX with its seconds. That of the first script is a line. That of another
--- which differs is a line too, "!", its number and the outcome; it then plays no more.
+-- Every script makes every call. An outcome is the reply, its tables in brackets, or "error"
+-- with its text, or "raised" with the interpreter's own error; then for each key that is set
+-- its number, a colon, the bytes in hexadecimal, and KEEPTTL or EX with its seconds. That of
+-- the first script is a line. That of another which differs is a line too, "!", its number
+-- and the outcome; it then plays no more.
 
 local load = loadstring or load
 unpack = unpack or table.unpack -- Redis has it by this name
@@ -32,7 +33,7 @@ for i, prelude in ipairs(preludes) do
   end
 end
 
-local time, refuses, state, set, expiry
+local time, refuses, names, held, set -- the last two by name
 
 local function text(hex)
   return (string.gsub(string.sub(hex, 2), '%x%x', function(byte) return string.char(tonumber(byte, 16)) end))
@@ -57,67 +58,89 @@ function redis.pcall(...)
     return {err = 'refused ' .. refuses}
   elseif words[1] == 'TIME' then
     return time
-  elseif words[1] == 'GET' and words[2] == 'k' then
-    return state
   end
-  assert(words[1] == 'SET' and words[2] == 'k', 'an unknown command')
-  assert(not set, 'two writes')
+  local key = words[2]
+  assert(held[key] ~= nil, 'a key that is not named')
+  if words[1] == 'GET' then
+    return held[key]
+  end
+  assert(words[1] == 'SET', 'an unknown command')
+  assert(not set[key], 'two writes')
   if words[4] == 'EX' and #words == 5 then
     assert(string.find(words[5], '^[1-9]%d*$'), 'EX takes a number above 0')
-    expiry = ' EX ' .. words[5]
   else
-    assert(words[4] == 'KEEPTTL' and #words == 4 and state, 'SET has EX, or KEEPTTL on a key that is there')
-    expiry = ' KEEPTTL'
+    assert(words[4] == 'KEEPTTL' and #words == 4 and held[key], 'SET has EX, or KEEPTTL on a key that is there')
   end
-  set = words[3]
+  set[key] = hex(words[3]) .. ' ' .. table.concat(words, ' ', 4)
   return {ok = 'OK'}
 end
 
--- answer is the reply's numbers, or its error. Redis cuts a fraction off, as '%d' does in its
--- Lua; that of Lua 5.4 raises an error.
+-- show is a part of a reply. Redis cuts a fraction off, as '%d' does in its Lua; that of Lua
+-- 5.4 raises an error.
+local function show(value)
+  if type(value) == 'number' then
+    return string.format('%d', value)
+  elseif type(value) == 'table' then
+    local parts = {}
+    for i = 1, #value do
+      parts[i] = show(value[i])
+    end
+    return '[' .. table.concat(parts, ' ') .. ']'
+  end
+  assert(type(value) == 'string', 'a reply has numbers, texts and tables')
+  return value
+end
+
+-- answer is the reply, or its error.
 local function answer(script)
   local reply = script()
   if reply.err then
     return 'error ' .. reply.err
   end
-  assert(#reply == 4, 'a reply has four numbers')
-  return string.format('%d %d %d %d', reply[1], reply[2], reply[3], reply[4])
+  return string.sub(show(reply), 2, -2)
 end
 
-local function play(script, keys, arguments)
-  KEYS, ARGV = {}, {}
-  for i = 1, keys do
-    KEYS[i] = 'k'
+local function play(script, arguments)
+  KEYS, ARGV, set = {}, {}, {}
+  for i = 1, #names do
+    KEYS[i] = names[i]
   end
   for i = 1, #arguments do
     ARGV[i] = arguments[i]
   end
-  set, expiry = nil, ''
   local ran, outcome = pcall(answer, script)
   if not ran then
     return 'raised ' .. string.gsub(outcome, '^script:%d+: ', '')
   end
-  if set then
-    return outcome .. ' ' .. hex(set) .. expiry
+  for i = 1, #names do
+    if set[names[i]] then
+      outcome = outcome .. ' ' .. i .. ':' .. set[names[i]]
+    end
   end
   return outcome
 end
 
 local differs = {}
 for line in io.lines() do
-  local seconds, micros, prelude, keys, held, rest
-  seconds, micros, prelude, refuses, keys, held, rest = string.match(line, '^(%d+) (%d+) (%d+) (%S+) (%d+) (%S+)(.*)$')
-  time, state = {seconds, micros}, held ~= '-' and text(held)
+  local seconds, micros, prelude, keys, rest
+  seconds, micros, prelude, refuses, keys, rest = string.match(line, '^(%d+) (%d+) (%d+) (%S+) (%d+)(.*)$')
+  time, names, held = {seconds, micros}, {}, {}
+  for i = 1, keys do
+    local name, state
+    name, state, rest = string.match(rest, '^ (%S+) (%S+)(.*)$')
+    names[i] = text(name)
+    held[names[i]] = state ~= '-' and text(state)
+  end
   local arguments = {}
   for argument in string.gmatch(rest, '=%x*') do
     arguments[#arguments + 1] = text(argument)
   end
   local all = loaded[tonumber(prelude)]
-  local outcome = play(all[1], keys, arguments)
+  local outcome = play(all[1], arguments)
   io.write(outcome, '\n')
   for n = 2, #all do
     if not differs[n] then
-      local other = play(all[n], keys, arguments)
+      local other = play(all[n], arguments)
       if other ~= outcome then
         differs[n] = true
         io.write('! ', n - 1, ' ', other, '\n')

@@ -27,8 +27,7 @@ type Call struct {
 	UnixUs  int64  // the server's clock
 	Prelude string // Lua that stands before the script, to run it as on another server
 	Refuses string // GET or SET: the server answers that with an error
-	Keys    int    // how many are named; a script takes one
-	Key     native.Key
+	Keys    []native.Key
 	Args    []string
 }
 
@@ -39,9 +38,9 @@ type Difference struct {
 }
 
 // Run has an interpreter make the calls by a script and by variants of it. An outcome is the
-// reply's numbers, "error" with its text or "raised" with the interpreter's own; then what is
-// set, in hexadecimal, and KEEPTTL or EX with its seconds. The differences are by variant, and
-// nil for one that has none.
+// reply, its tables in brackets, "error" with its text or "raised" with the interpreter's own;
+// then for each key that is set its number, a colon, the bytes in hexadecimal, and KEEPTTL or
+// EX with its seconds. The differences are by variant, and nil for one that has none.
 func Run(ctx context.Context, name, script string, variants []string, calls []Call) ([]string, []*Difference, error) {
 	lua := exec.CommandContext(ctx, name, "-e"+program)
 	var stderr bytes.Buffer
@@ -71,6 +70,31 @@ func Run(ctx context.Context, name, script string, variants []string, calls []Ca
 	return outcomes, differences, nil
 }
 
+// Outcome is the outcome of a call by the native port, as Run tells it.
+func Outcome(r native.Reply, after []native.Key) string {
+	if r.Err != "" {
+		return "error " + r.Err
+	}
+	written := []native.Decision{r.Decision}
+	line := fmt.Sprintf("%d %d %d %d", r.Status, r.Remaining, r.RetryAfterNs, r.ResetAfterNs)
+	if r.Limits != nil {
+		written, line = nil, fmt.Sprintf("%d %d", r.Status, r.RetryAfterNs)
+		for _, l := range r.Limits {
+			written = append(written, l.Decision)
+			line += fmt.Sprintf(" [%d %d %d %d %s]", l.Status, l.Remaining, l.RetryAfterNs, l.ResetAfterNs, l.Receipt)
+		}
+	}
+	for i, d := range written {
+		switch {
+		case d.Written && d.TTLS == 0:
+			line += fmt.Sprintf(" %d:%x KEEPTTL", i+1, after[i].Text)
+		case d.Written:
+			line += fmt.Sprintf(" %d:%x EX %d", i+1, after[i].Text, d.TTLS)
+		}
+	}
+	return line
+}
+
 // input is what interpreter.lua reads.
 func input(script string, variants []string, calls []Call) string {
 	var preludes []string
@@ -88,14 +112,18 @@ func input(script string, variants []string, calls []Call) string {
 		fmt.Fprintf(&text, "%d\n%s", len(part), part)
 	}
 	for i, c := range calls {
-		refuses, held := "-", "-"
+		refuses := "-"
 		if c.Refuses != "" {
 			refuses = c.Refuses
 		}
-		if c.Key.Exists {
-			held = fmt.Sprintf("=%x", c.Key.Text)
+		fmt.Fprintf(&text, "%d %d %d %s %d", c.UnixUs/1e6, c.UnixUs%1e6, prelude[i], refuses, len(c.Keys))
+		for _, key := range c.Keys {
+			held := "-"
+			if key.Exists {
+				held = fmt.Sprintf("=%x", key.Text)
+			}
+			fmt.Fprintf(&text, " =%x %s", key.Name, held)
 		}
-		fmt.Fprintf(&text, "%d %d %d %s %d %s", c.UnixUs/1e6, c.UnixUs%1e6, prelude[i], refuses, c.Keys, held)
 		for _, arg := range c.Args {
 			fmt.Fprintf(&text, " =%x", arg)
 		}

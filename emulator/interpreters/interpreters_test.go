@@ -20,14 +20,14 @@ end
 redis.pcall('SET', 'k', (state or 'none') .. ARGV[1], 'EX', '7')
 return {time[1] + 0, time[2] + 0, -0.0, 2^62}`
 	calls := []Call{
-		{UnixUs: 12_000_034, Keys: 1, Key: native.Key{Exists: true, Text: "a\x00 "}, Args: []string{"\n=x"}},
-		{UnixUs: 12_000_034, Keys: 1, Args: []string{""}},
-		{UnixUs: 12_000_034, Keys: 2, Args: []string{""}},
-		{UnixUs: 12_000_034, Keys: 1, Refuses: "TIME"},
-		{UnixUs: 12_000_034, Keys: 1, Args: []string{"y"}, Prelude: "local ARGV = {unpack({ARGV[1] .. 'z'})}"},
+		{UnixUs: 12_000_034, Keys: []native.Key{{Name: "k", Exists: true, Text: "a\x00 "}}, Args: []string{"\n=x"}},
+		{UnixUs: 12_000_034, Keys: []native.Key{{Name: "k"}}, Args: []string{""}},
+		{UnixUs: 12_000_034, Keys: []native.Key{{Name: "k"}, {Name: "k2"}}, Args: []string{""}},
+		{UnixUs: 12_000_034, Keys: []native.Key{{Name: "k"}}, Refuses: "TIME"},
+		{UnixUs: 12_000_034, Keys: []native.Key{{Name: "k"}}, Args: []string{"y"}, Prelude: "local ARGV = {unpack({ARGV[1] .. 'z'})}"},
 	}
-	want := []string{"12 34 0 4611686018427387904 6100200a3d78 EX 7", "12 34 0 4611686018427387904 6e6f6e65 EX 7",
-		"error no", "error no", "12 34 0 4611686018427387904 6e6f6e65797a EX 7"}
+	want := []string{"12 34 0 4611686018427387904 1:6100200a3d78 EX 7", "12 34 0 4611686018427387904 1:6e6f6e65 EX 7",
+		"error no", "error no", "12 34 0 4611686018427387904 1:6e6f6e65797a EX 7"}
 	variants := []string{
 		script,
 		`redis.pcall('TIME'); return redis.error_reply('no')`,

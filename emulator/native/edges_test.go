@@ -32,7 +32,7 @@ func TestEdges(t *testing.T) {
 			"0 0 9223372036854774784 9223372036854774784"},
 	} {
 		key := Key{Exists: c.state != "", Text: c.state}
-		_, d, _ := Call(c.script, key, strings.Fields(c.argv), ServerClock(us2026))
+		_, d, _ := Call(c.script, []Key{key}, strings.Fields(c.argv), ServerClock(us2026))
 		got := fmt.Sprint(d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
 		if d.Err != "" {
 			got = d.Err
@@ -46,7 +46,7 @@ func TestEdges(t *testing.T) {
 // From the second 10^9 of the server's clock on a TAT has 19 digits.
 func TestSecondOfTheServersClock(t *testing.T) {
 	for unixUs, taken := range map[int64]bool{1e15 - 1: true, 1e15: false} {
-		_, d, _ := Call("gcra_v2", Key{true, "17"}, []string{"1", "1000", "1", "0"}, ServerClock(unixUs))
+		_, d, _ := Call("gcra_v2", []Key{{Exists: true, Text: "17"}}, []string{"1", "1000", "1", "0"}, ServerClock(unixUs))
 		if got := d.Err == ""; got != taken {
 			t.Errorf("at %d us the state 17 is taken: %v (%s), want %v", unixUs, got, d.Err, taken)
 		}
@@ -56,7 +56,7 @@ func TestSecondOfTheServersClock(t *testing.T) {
 // The expiry of a window is rounded up to whole seconds, and a minute is added.
 func TestWindowExpiry(t *testing.T) {
 	for period, want := range map[string]int64{"1000000000": 62, "1000000001": 63, "1200000000": 63, "1499999999": 63, "1500000000": 63} {
-		if _, d, _ := Call("window_v1", Key{}, []string{"1", period, "fixed", "1", "0"}, Clock{}); d.TTLS != want {
+		if _, d, _ := Call("window_v1", []Key{{}}, []string{"1", period, "fixed", "1", "0"}, Clock{}); d.TTLS != want {
 			t.Errorf("of a period of %s ns: EX %d, want %d", period, d.TTLS, want)
 		}
 	}
@@ -75,8 +75,8 @@ func TestWindowEdges(t *testing.T) {
 		{"a wait of two of the longest windows", "5 4503599627370496 sliding 1 0", "5 4503599627370496 sliding 5 0",
 			"0 4 9007199254740992 9007199254740992"},
 	} {
-		key, _, _ := Call("window_v1", Key{}, strings.Fields(c.before), Clock{})
-		_, d, _ := Call("window_v1", key, strings.Fields(c.argv), Clock{})
+		keys, _, _ := Call("window_v1", []Key{{}}, strings.Fields(c.before), Clock{})
+		_, d, _ := Call("window_v1", keys, strings.Fields(c.argv), Clock{})
 		if got := fmt.Sprint(d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs); got != c.want || d.Err != "" {
 			t.Errorf("%s: %s after %s: %s %s, want %s", c.what, c.argv, c.before, got, d.Err, c.want)
 		}

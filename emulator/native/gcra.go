@@ -2,7 +2,6 @@ package native
 
 import (
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/tatami-rate/tatami/emulator/number"
@@ -59,19 +58,30 @@ func (s GCRAState) String() string {
 	return s.TAT.digits() + " " + s.Credit + " " + s.Last.digits()
 }
 
-func (i Instant) digits() string {
-	return strconv.FormatUint(uint64(i.S)*1e9+uint64(i.SubNs), 10)
+// receipt is that of an ask that has just been written.
+func (s *GCRAState) receipt() string {
+	if s.Credit == "" {
+		return s.TAT.digits()
+	}
+	return s.TAT.digits() + " " + s.Credit
 }
 
-// foreign tells whether the script of this name takes the state for none of its own, and
-// with which error.
-func (s *GCRAState) foreign(script string, now Clock) (err string) {
+// foreign tells whether the state is taken for none of the scripts' own.
+func (s *GCRAState) foreign(now Clock) bool {
 	// 19 digits are those of a second from 10^9 on, in 2001
 	short := s.TAT.S < 1e9 || s.Credit != "" && s.Last.S < 1e9
-	if math.IsNaN(s.TAT.S) || now.Server && now.S >= 1e9 && short {
-		return "BADSTATE " + script + ": the key holds something else than a decimal TAT"
+	return math.IsNaN(s.TAT.S) || now.Server && now.S >= 1e9 && short
+}
+
+// aheadNs is max(tat - now, 0) as gcra_v2 and limits_v1 have it.
+func (s *GCRAState) aheadNs(now Clock) float64 {
+	ahead := s.TAT.afterNs(now.S, now.SubNs)
+	if ahead < 0 {
+		return 0
+	} else if ahead >= 1<<53 {
+		return min(ahead+2048, 1<<63-1024)
 	}
-	return ""
+	return ahead
 }
 
 // expiryS is the second by which the key expires.
@@ -99,23 +109,47 @@ func (s *GCRAState) write(tat Instant, now Clock) (ttlS int64) {
 	return int64(expiryS - now.S + marginS)
 }
 
-// check is the first part of both scripts; interval is ceil(period_ns / amount).
+// What is wrong with an argument or a clock, without the script's name.
+const (
+	badPeriod = "period_ns must be a whole number from 1 to 2^52"
+	badAmount = "amount must be a whole number from 1 to period_ns"
+	badBurst  = "burst must be a whole number from 1 to 2^52 / interval, " +
+		"where interval = ceil(period_ns / amount)"
+	badCost  = "cost must be a whole number from 0 to 2^52"
+	badClock = "now_ns must be at most 19 decimal digits"
+	lateGCRA = "now_ns + burst * interval is above 2^63 - 1"
+)
+
+// interval is ceil(period_ns / amount).
+func (a *GCRAArgs) interval() float64 { return math.Ceil(a.PeriodNs / a.Amount) }
+
+// check is the first part of the scripts of one limit.
 func (a *GCRAArgs) check(script string) (interval float64, err string) {
-	if !(a.PeriodNs >= 1 && a.PeriodNs <= 1<<52 && math.Floor(a.PeriodNs) == a.PeriodNs) {
-		return 0, "BADARG " + script + ": period_ns must be a whole number from 1 to 2^52"
+	if !isWhole(a.PeriodNs, 1, 1<<52) {
+		return 0, "BADARG " + script + ": " + badPeriod
 	}
-	if !(a.Amount >= 1 && a.Amount <= a.PeriodNs && math.Floor(a.Amount) == a.Amount) {
-		return 0, "BADARG " + script + ": amount must be a whole number from 1 to period_ns"
+	if !isWhole(a.Amount, 1, a.PeriodNs) {
+		return 0, "BADARG " + script + ": " + badAmount
 	}
-	interval = math.Ceil(a.PeriodNs / a.Amount)
-	if !(a.Burst >= 1 && a.Burst <= (1<<52)/interval && math.Floor(a.Burst) == a.Burst) {
-		return 0, "BADARG " + script + ": burst must be a whole number from 1 to 2^52 / interval, " +
-			"where interval = ceil(period_ns / amount)"
+	interval = a.interval()
+	if !isWhole(a.Burst, 1, (1<<52)/interval) {
+		return 0, "BADARG " + script + ": " + badBurst
 	}
-	if !(a.Cost >= 0 && a.Cost <= 1<<52 && math.Floor(a.Cost) == a.Cost) {
-		return 0, "BADARG " + script + ": cost must be a whole number from 0 to 2^52"
+	if !isWhole(a.Cost, 0, 1<<52) {
+		return 0, "BADARG " + script + ": " + badCost
 	}
 	return interval, ""
+}
+
+// tooLate tells whether now + tau is above what a reply of gcra_v2 or limits_v1 holds.
+func (now Clock) tooLate(tau float64) bool {
+	return now.S >= 9218868437 && (9223372036-now.S)*1e9+(854775807-now.SubNs) < tau
+}
+
+// plus is the TAT that lies ns after the clock's or another second.
+func plus(s, ns float64) Instant {
+	subNs := number.ModWhole(ns, 1e9)
+	return Instant{s + (ns-subNs)/1e9, subNs}
 }
 
 // GCRAV1 is gcra_v1.lua on a state, which it changes where it writes.
@@ -136,7 +170,7 @@ func GCRAV1OnGrid(grid float64, s *GCRAState, a GCRAArgs, now Clock) (d Decision
 
 	// Clock.
 	if math.IsNaN(now.S) {
-		return Decision{Err: "BADARG gcra_v1: now_ns must be at most 19 decimal digits"}
+		return Decision{Err: "BADARG gcra_v1: " + badClock}
 	}
 	below := number.ModWhole(now.SubNs, grid)
 	gridSubNs := now.SubNs - below
@@ -155,8 +189,8 @@ func GCRAV1OnGrid(grid float64, s *GCRAState, a GCRAArgs, now Clock) (d Decision
 		if s.Credit != "" {
 			return Decision{Err: "BADSTATE gcra_v1: the key holds a TAT with credit; use gcra_v2"}
 		}
-		if refused := s.foreign("gcra_v1", now); refused != "" {
-			return Decision{Err: refused}
+		if s.foreign(now) {
+			return Decision{Err: "BADSTATE gcra_v1: the key holds something else than a decimal TAT"}
 		}
 		secondsNs := s.TAT.S * 1e9
 		subNs := s.TAT.SubNs + number.ModWhole(-s.TAT.SubNs, grid)
@@ -179,9 +213,7 @@ func GCRAV1OnGrid(grid float64, s *GCRAState, a GCRAArgs, now Clock) (d Decision
 			}
 			ahead = ahead + a.Cost*interval
 			reset = ahead - below
-			ns := gridSubNs + ahead
-			tatSubNs := number.ModWhole(ns, 1e9) // exact: both are on the grid
-			d.Written, d.TTLS = true, s.write(Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}, now)
+			d.Written, d.TTLS = true, s.write(plus(now.S, gridSubNs+ahead), now) // exact: both are on the grid
 		}
 	} else if a.Cost > a.Burst {
 		status, retry = -1, -1
@@ -215,24 +247,19 @@ func GCRAV2(s *GCRAState, a GCRAArgs, now Clock) (d Decision) {
 
 	// Clock.
 	if math.IsNaN(now.S) {
-		return Decision{Err: "BADARG gcra_v2: now_ns must be at most 19 decimal digits"}
+		return Decision{Err: "BADARG gcra_v2: " + badClock}
 	}
-	if now.S >= 9218868437 && (9223372036-now.S)*1e9+(854775807-now.SubNs) < tau {
-		return Decision{Err: "BADARG gcra_v2: now_ns + burst * interval is above 2^63 - 1"}
+	if now.tooLate(tau) {
+		return Decision{Err: "BADARG gcra_v2: " + lateGCRA}
 	}
 
 	// Read.
 	ahead := 0.0
 	if s.Exists {
-		if refused := s.foreign("gcra_v2", now); refused != "" {
-			return Decision{Err: refused}
+		if s.foreign(now) {
+			return Decision{Err: "BADSTATE gcra_v2: the key holds something else than a decimal TAT"}
 		}
-		ahead = s.TAT.afterNs(now.S, now.SubNs)
-		if ahead < 0 {
-			ahead = 0
-		} else if ahead >= 1<<53 {
-			ahead = min(ahead+2048, 1<<63-1024)
-		}
+		ahead = s.aheadNs(now)
 	}
 
 	// Decide, and write. The product may be inexact, but the call then never fits.
@@ -241,9 +268,7 @@ func GCRAV2(s *GCRAState, a GCRAArgs, now Clock) (d Decision) {
 		status, retry = 1, 0
 		if a.Cost > 0 {
 			ahead = ahead + a.Cost*interval
-			ns := now.SubNs + ahead
-			tatSubNs := number.ModWhole(ns, 1e9)
-			d.Written, d.TTLS = true, s.write(Instant{now.S + (ns-tatSubNs)/1e9, tatSubNs}, now)
+			d.Written, d.TTLS = true, s.write(plus(now.S, now.SubNs+ahead), now)
 		}
 	} else if a.Cost > a.Burst {
 		status, retry = -1, -1

@@ -11,6 +11,7 @@ package native
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/tatami-rate/tatami/emulator/number"
 )
@@ -70,6 +71,19 @@ func parseInstant(digits string) Instant {
 // afterNs is the time from another instant to this one, exact below 2^53.
 func (i Instant) afterNs(s, subNs float64) float64 {
 	return float64((i.S-s)*1e9) + (i.SubNs - subNs)
+}
+
+// digits is the instant in decimal ns.
+func (i Instant) digits() string {
+	if i.S == 0 {
+		return strconv.FormatUint(uint64(i.SubNs), 10)
+	}
+	return strconv.FormatUint(uint64(i.S), 10) + strconv.FormatUint(1e9+uint64(i.SubNs), 10)[1:]
+}
+
+// isWhole tells whether x is a whole number in a range.
+func isWhole(x, least, greatest float64) bool {
+	return x >= least && x <= greatest && math.Floor(x) == x
 }
 
 func isDigits(text string) bool {

@@ -67,5 +67,17 @@ func decisions() map[string]func() {
 			now += 10_000
 		}
 	}
+	for name, keys := range map[string][]LimitsKey{
+		"one": {{Kind: "gcra", Amount: 300, PeriodNs: 60e9, Burst: 1e6, Cost: 1}},
+		"two": {{Kind: "gcra", Amount: 300, PeriodNs: 60e9, Burst: 1e6, Cost: 1},
+			{Kind: "sliding", Amount: 300, PeriodNs: 1e6, Cost: 1}},
+		"over-use": {{Kind: "gcra", Amount: 300, PeriodNs: 60e9, Burst: 1e6, Cost: 1, Receipt: "1"}},
+	} {
+		now := start
+		calls["limits_v1 "+name] = func() {
+			LimitsV1(keys, CallerClock(now))
+			now += 10_000
+		}
+	}
 	return calls
 }

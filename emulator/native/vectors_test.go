@@ -20,7 +20,7 @@ const serverUs = 1_780_000_080_000_000
 // it too, as on any other port; here they need nothing but the port, so that a change of
 // one operator of it is tried within a second.
 func TestVectors(t *testing.T) {
-	for _, script := range []string{"gcra_v1", "gcra_v2", "window_v1"} {
+	for _, script := range []string{"gcra_v1", "gcra_v2", "window_v1", "limits_v1"} {
 		text, err := vectors.Files.ReadFile(script + ".json")
 		if err != nil {
 			t.Fatal(err)
@@ -28,21 +28,21 @@ func TestVectors(t *testing.T) {
 		var file struct {
 			Groups []struct {
 				Setting struct {
-					Keys    int
+					Keys    string
 					TimeUs  string `json:"time_us"`
 					Refuses string
 				}
 				Argv  []string
 				Tests []struct {
 					ID    int
-					Key   struct{ Kind, Hex string }
+					Keys  []struct{ Kind, Hex string }
 					Steps []struct {
-						Expire string
+						Expire []string
 						Argv   []string
 						Error  string
-						Reply  []string
-						State  string
-						TTLMs  string `json:"ttl_ms"`
+						Reply  []any
+						State  []string
+						TTLMs  []string `json:"ttl_ms"`
 					}
 				}
 				Streams []struct {
@@ -59,7 +59,7 @@ func TestVectors(t *testing.T) {
 		}
 		tests, streams := 0, 0
 		for _, g := range file.Groups {
-			if g.Setting.Keys != 1 || g.Setting.Refuses != "" {
+			if g.Setting.Keys != "each" || g.Setting.Refuses != "" {
 				continue // which a port has no word for
 			}
 			clock := ServerClock(serverUs)
@@ -67,46 +67,71 @@ func TestVectors(t *testing.T) {
 				clock = ServerClock(whole(t, g.Setting.TimeUs))
 			}
 			for _, test := range g.Tests {
-				if test.Key.Kind == "list" {
+				lists := false
+				var keys []Key
+				var ttlsMs []int64
+				for i, k := range test.Keys {
+					text, err := hex.DecodeString(k.Hex)
+					if err != nil {
+						t.Fatal(err)
+					}
+					keys = append(keys, Key{fmt.Sprint(i), k.Kind == "string", string(text)})
+					ttlsMs = append(ttlsMs, -1)
+					lists = lists || k.Kind == "list"
+				}
+				if lists {
 					continue // which a port has no word for
 				}
 				tests++
-				text, err := hex.DecodeString(test.Key.Hex)
-				if err != nil {
-					t.Fatal(err)
-				}
-				key, ttlMs := Key{test.Key.Kind == "string", string(text)}, int64(-1)
 				for i, s := range test.Steps {
-					if s.Expire == "none" {
-						ttlMs = -1
-					} else if s.Expire != "" {
-						ttlMs = whole(t, s.Expire)
+					for i, ms := range s.Expire {
+						if ms == "none" {
+							ttlsMs[i] = -1
+						} else if ms != "" {
+							ttlsMs[i] = whole(t, ms)
+						}
 					}
-					var d Decision
-					key, d, _ = Call(script, key, slices.Concat(g.Argv, s.Argv), clock)
-					if d.TTLS > 0 {
-						ttlMs = d.TTLS * 1000
+					var r Reply
+					keys, r, _ = Call(script, keys, slices.Concat(g.Argv, s.Argv), clock)
+					writes := []Decision{r.Decision}
+					reply := []any{r.Status, r.Remaining, r.RetryAfterNs, r.ResetAfterNs}
+					if script == "limits_v1" {
+						writes, reply = nil, []any{r.Status, r.RetryAfterNs}
+						for _, l := range r.Limits {
+							writes = append(writes, l.Decision)
+							reply = append(reply, []any{l.Status, l.Remaining, l.RetryAfterNs, l.ResetAfterNs, l.Receipt})
+						}
 					}
-					reply := []int64{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs}
-					held := ttlMs
-					if !key.Exists {
-						held = -2
+					if r.Err != "" {
+						writes, reply = nil, []any{}
 					}
-					if d.Err != s.Error || s.Error == "" && !slices.EqualFunc(reply, s.Reply, isIn) ||
-						!isLike(hex.EncodeToString([]byte(key.Text)), s.State) || !isIn(held, s.TTLMs) {
-						t.Errorf("%s: test %d, step %d, %q: %v %q, holds %q for %d ms, want %s %q, %s, %s", script, test.ID, i,
-							s.Argv, reply, d.Err, key.Text, held, s.Reply, s.Error, s.State, s.TTLMs)
+					for i, d := range writes {
+						if d.TTLS > 0 {
+							ttlsMs[i] = d.TTLS * 1000
+						}
+					}
+					right := r.Err == s.Error && isReply(reply, s.Reply)
+					for i, key := range keys {
+						held := ttlsMs[i]
+						if !key.Exists {
+							held = -2
+						}
+						right = right && isLike(hex.EncodeToString([]byte(key.Text)), s.State[i]) && isIn(held, s.TTLMs[i])
+					}
+					if !right {
+						t.Errorf("%s: test %d, step %d, %q: %v %q, holds %v for %d ms, want %s %q, %q, %s", script, test.ID, i,
+							s.Argv, reply, r.Err, keys, ttlsMs, s.Reply, s.Error, s.State, s.TTLMs)
 						break
 					}
 				}
 			}
 			for _, s := range g.Streams {
 				streams++
-				sum, key, nowNs := sha256.New(), Key{}, whole(t, s.NowNs)
+				sum, keys, nowNs := sha256.New(), []Key{{}}, whole(t, s.NowNs)
 				for range s.Calls {
-					var d Decision
+					var d Reply
 					argv := append(slices.Clone(g.Argv), s.Cost, strconv.FormatInt(nowNs, 10))
-					key, d, _ = Call(script, key, argv, Clock{})
+					keys, d, _ = Call(script, keys, argv, Clock{})
 					fmt.Fprintln(sum, d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
 					nowNs += d.RetryAfterNs
 				}
@@ -115,11 +140,11 @@ func TestVectors(t *testing.T) {
 				}
 			}
 		}
-		if tests < 150 || streams == 0 {
+		if tests < 150 || (streams == 0) != (script == "limits_v1") {
 			t.Errorf("%s: %d tests and %d streams were played", script, tests, streams)
 		}
 	}
-	if after, d, ok := Call("gcra_v0", Key{}, nil, Clock{}); ok || after != (Key{}) || d != (Decision{}) {
+	if after, d, ok := Call("gcra_v0", nil, nil, Clock{}); ok || after != nil || d.Decision != (Decision{}) || d.Limits != nil {
 		t.Errorf("a name that is no script's: %v, %v, %v", after, d, ok)
 	}
 }
@@ -131,6 +156,23 @@ func whole(t *testing.T, text string) int64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// isReply tells whether a reply is one of the vectors: a list of them of limits_v1, a receipt a
+// text, and all else numbers.
+func isReply(reply, want []any) bool {
+	return slices.EqualFunc(reply, want, func(got, want any) bool {
+		switch got := got.(type) {
+		case []any:
+			list, ok := want.([]any)
+			return ok && isReply(got, list)
+		case int64:
+			limits, ok := want.(string)
+			return ok && isIn(got, limits)
+		default:
+			return got == want
+		}
+	})
 }
 
 // isIn tells whether a number is in a range of the vectors: one, or the least and the

@@ -45,124 +45,176 @@ func (s WindowState) Bytes() [12]byte {
 		byte(w >> 24), byte(w >> 16), byte(w >> 8), byte(w)}
 }
 
+// What is wrong with an argument, a clock or a state, without the script's name.
+const (
+	badCount    = "amount must be a whole number from 1 to 65535; for more use gcra"
+	lateWindow  = "now_ns must be below 2^62"
+	badCounts   = "something else than 12 bytes of counts"
+	otherPeriod = "counts of another period; name the period in the key"
+)
+
+// tooLateForWindow tells whether the clock is 2^62 ns or more.
+func (now Clock) tooLateForWindow() bool { return 1<<62-now.S*1e9 <= now.SubNs }
+
+// window is what a call counts in: the window of its clock, or that of the state where the
+// clock is behind it.
+type window struct {
+	w, index, left         float64 // left is the time until the window ends
+	previous, current, gap float64 // gap is the time until the window starts
+	stays                  bool    // the state's window is this one
+}
+
+// begin sets the window to that of a clock, which began e before it.
+func (v *window) begin(now Clock) (e float64) {
+	w := v.w
+	secondsNs := now.S * 1e9
+	beganNs := number.FmodWhole(secondsNs, w)
+	whole := (number.FmodWhole(secondsNs, w*(1<<32))-beganNs)/w + 0.5
+	sinceNs := beganNs + now.SubNs
+	e = number.ModWhole(sinceNs, w)
+	v.index, v.left = number.ModWhole(math.Floor(whole)+(sinceNs-e)/w, 1<<32), w-e
+	return e
+}
+
+// roll takes the counts of a state that is there, e after the clock's window began, and
+// returns what is wrong with it.
+func (v *window) roll(s *WindowState, e float64) (bad string) {
+	if math.IsNaN(s.Index) {
+		return badCounts
+	}
+	if s.PeriodNs != number.ModWhole(v.w, 1<<32) {
+		return otherPeriod
+	}
+	ahead := number.ModWhole(v.index-s.Index, 1<<32)
+	if ahead == 0 {
+		v.previous, v.current, v.stays = s.Previous, s.Current, true
+	} else if ahead == 1 {
+		v.previous = s.Current
+	} else if ahead >= 1<<31 {
+		untilNs := float64((1<<32-ahead)*v.w) - e
+		if untilNs <= 60e9 || ahead == 1<<32-1 {
+			v.previous, v.current, v.gap, v.stays = s.Previous, s.Current, untilNs, true
+			v.index, v.left = s.Index, v.w
+		}
+	}
+	return ""
+}
+
+// carried is ceil(previous * left / w) of a sliding window, 0 of a fixed one.
+func (v *window) carried(sliding bool) float64 {
+	if sliding && v.previous > 0 {
+		// the product is inexact, but nothing is added to it before the division
+		carried := math.Floor(v.previous*v.left/v.w + 0.5)
+		spare := number.ModWhole(v.w, v.previous)
+		if v.left > carried*((v.w-spare)/v.previous)+math.Floor(carried*spare/v.previous) {
+			carried = carried + 1
+		}
+		return carried
+	}
+	return 0
+}
+
+// decide is the status and the retry of an ask, of which nothing is charged yet.
+func (v *window) decide(amount, cost, carried float64, sliding bool) (status, retry float64) {
+	free := amount - v.current - cost
+	if free >= carried {
+		return 1, 0
+	}
+	if cost > amount {
+		return -1, -1
+	}
+	retry = v.gap + v.left
+	if sliding {
+		count, from := v.previous, 0.0
+		if free < 0 {
+			count, free, from = v.current, amount-cost, v.w
+		}
+		spare := number.ModWhole(v.w, count)
+		retry = retry + (from - (free*((v.w-spare)/count) + math.Floor(free*spare/count)))
+	}
+	if v.gap > 0 && retry >= 1<<53 {
+		retry = retry + 2
+	}
+	return 0, retry
+}
+
+// endNs is the time until no count weighs when sliding.
+func (v *window) endNs() float64 {
+	endNs := v.gap + v.left + v.w
+	if v.gap > 0 && endNs >= 1<<53 {
+		endNs = endNs + 2
+	}
+	return endNs
+}
+
+func (v *window) resetNs(sliding bool) float64 {
+	if v.current > 0 && sliding {
+		return v.endNs()
+	} else if v.current > 0 || sliding && v.previous > 0 {
+		return v.gap + v.left
+	}
+	return 0
+}
+
+// write has a state hold the counts, and returns the EX of that write, 0 for KEEPTTL.
+func (v *window) write(s *WindowState, now Clock) (ttlS int64) {
+	s.Exists, s.Index, s.Previous, s.Current = true, v.index, v.previous, v.current
+	s.PeriodNs = number.ModWhole(v.w, 1<<32)
+	if now.Server && v.stays {
+		return 0
+	}
+	endNs, marginS := v.endNs(), 60.0
+	if now.Server {
+		endNs, marginS = now.SubNs+endNs, 1
+	}
+	return int64((endNs+number.ModWhole(-endNs, 1e9))/1e9 + marginS)
+}
+
 // WindowV1 is window_v1.lua on a state, which it changes where it writes.
 func WindowV1(s *WindowState, a WindowArgs, now Clock) (d Decision) {
 	// Check.
-	amount, w, sliding, cost := a.Amount, a.PeriodNs, a.Sliding, a.Cost
-	if !(amount >= 1 && amount <= 65535 && math.Floor(amount) == amount) {
-		return Decision{Err: "BADARG window_v1: amount must be a whole number from 1 to 65535; for more use gcra"}
+	if !isWhole(a.Amount, 1, 65535) {
+		return Decision{Err: "BADARG window_v1: " + badCount}
 	}
-	if !(w >= 1 && w <= 1<<52 && math.Floor(w) == w) {
-		return Decision{Err: "BADARG window_v1: period_ns must be a whole number from 1 to 2^52"}
+	if !isWhole(a.PeriodNs, 1, 1<<52) {
+		return Decision{Err: "BADARG window_v1: " + badPeriod}
 	}
 	if a.BadMode {
 		return Decision{Err: "BADARG window_v1: mode must be fixed or sliding"}
 	}
-	if !(cost >= 0 && cost <= 1<<52 && math.Floor(cost) == cost) {
-		return Decision{Err: "BADARG window_v1: cost must be a whole number from 0 to 2^52"}
+	if !isWhole(a.Cost, 0, 1<<52) {
+		return Decision{Err: "BADARG window_v1: " + badCost}
 	}
 
 	// Clock.
 	if math.IsNaN(now.S) {
-		return Decision{Err: "BADARG window_v1: now_ns must be at most 19 decimal digits"}
+		return Decision{Err: "BADARG window_v1: " + badClock}
 	}
-	secondsNs := now.S * 1e9
-	if 1<<62-secondsNs <= now.SubNs {
-		return Decision{Err: "BADARG window_v1: now_ns must be below 2^62"}
+	if now.tooLateForWindow() {
+		return Decision{Err: "BADARG window_v1: " + lateWindow}
 	}
-
-	// Window.
-	beganNs := number.FmodWhole(secondsNs, w)
-	whole := (number.FmodWhole(secondsNs, w*(1<<32))-beganNs)/w + 0.5
-	sinceNs := beganNs + now.SubNs
-	e := number.ModWhole(sinceNs, w)
-	index := number.ModWhole(math.Floor(whole)+(sinceNs-e)/w, 1<<32)
-	left := w - e
 
 	// Read and roll.
-	previous, current, gap, stays := 0.0, 0.0, 0.0, false
+	v := window{w: a.PeriodNs}
+	e := v.begin(now)
 	if s.Exists {
-		if math.IsNaN(s.Index) {
-			return Decision{Err: "BADSTATE window_v1: the key holds something else than 12 bytes of counts"}
-		}
-		if s.PeriodNs != number.ModWhole(w, 1<<32) {
-			return Decision{Err: "BADSTATE window_v1: the key holds counts of another period; " +
-				"name the period in the key"}
-		}
-		ahead := number.ModWhole(index-s.Index, 1<<32)
-		if ahead == 0 {
-			previous, current, stays = s.Previous, s.Current, true
-		} else if ahead == 1 {
-			previous = s.Current
-		} else if ahead >= 1<<31 {
-			untilNs := float64((1<<32-ahead)*w) - e
-			if untilNs <= 60e9 || ahead == 1<<32-1 {
-				previous, current, gap, stays = s.Previous, s.Current, untilNs, true
-				index, left = s.Index, w
-			}
-		}
-	}
-
-	// carried = ceil(previous * left / w)
-	carried := 0.0
-	if sliding && previous > 0 {
-		// the product is inexact, but nothing is added to it before the division
-		carried = math.Floor(previous*left/w + 0.5)
-		spare := number.ModWhole(w, previous)
-		if left > carried*((w-spare)/previous)+math.Floor(carried*spare/previous) {
-			carried = carried + 1
+		if bad := v.roll(s, e); bad != "" {
+			return Decision{Err: "BADSTATE window_v1: the key holds " + bad}
 		}
 	}
 
 	// Decide.
-	status, retry := 1.0, 0.0
-	free := amount - current - cost
-	if free >= carried {
-		current = current + cost
-	} else if cost > amount {
-		status, retry = -1, -1
-	} else {
-		status, retry = 0, gap+left
-		if sliding {
-			count, from := previous, 0.0
-			if free < 0 {
-				count, free, from = current, amount-cost, w
-			}
-			spare := number.ModWhole(w, count)
-			retry = retry + (from - (free*((w-spare)/count) + math.Floor(free*spare/count)))
-		}
-		if gap > 0 && retry >= 1<<53 {
-			retry = retry + 2
-		}
+	carried := v.carried(a.Sliding)
+	status, retry := v.decide(a.Amount, a.Cost, carried, a.Sliding)
+	if status == 1 {
+		v.current = v.current + a.Cost
 	}
-	remaining := amount - carried - current
-	if remaining < 0 {
-		remaining = 0
-	}
-	endNs := gap + left + w
-	if gap > 0 && endNs >= 1<<53 {
-		endNs = endNs + 2
-	}
-	reset := 0.0
-	if current > 0 && sliding {
-		reset = endNs
-	} else if current > 0 || sliding && previous > 0 {
-		reset = gap + left
-	}
+	d.Status, d.Remaining = int64(status), int64(max(a.Amount-carried-v.current, 0))
+	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(v.resetNs(a.Sliding))
 
 	// Write.
-	d.Status, d.Remaining = int64(status), int64(remaining)
-	d.RetryAfterNs, d.ResetAfterNs = int64(retry), int64(reset)
-	if status == 1 && cost > 0 {
-		*s = WindowState{true, index, previous, current, number.ModWhole(w, 1<<32)}
-		d.Written = true
-		if !(now.Server && stays) {
-			marginS := 60.0
-			if now.Server {
-				endNs, marginS = now.SubNs+endNs, 1
-			}
-			d.TTLS = int64((endNs+number.ModWhole(-endNs, 1e9))/1e9 + marginS)
-		}
+	if status == 1 && a.Cost > 0 {
+		d.Written, d.TTLS = true, v.write(s, now)
 	}
 	return d
 }

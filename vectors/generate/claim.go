@@ -25,10 +25,17 @@ func whole(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// truth follows one key by exact integers.
+// truth follows the keys of a test by exact integers.
 type truth struct {
-	script    precision.Script
-	setting   Setting
+	script   precision.Script
+	setting  Setting
+	serverNs int64 // the server's clock
+	keys     []*keyTruth
+}
+
+// keyTruth follows one key.
+type keyTruth struct {
+	script    precision.Script // that reads it
 	list      bool
 	exists    bool
 	state     string // in hex
@@ -41,8 +48,17 @@ type truth struct {
 	earlierNs int64
 }
 
-func newTruth(script precision.Script, setting Setting, k Key, serverNs int64) *truth {
-	o := &truth{script: script, setting: setting, list: k.Kind == "list", exists: k.Kind != "none", state: k.Hex,
+func newTruth(script precision.Script, setting Setting, keys []Key, serverNs int64) *truth {
+	o := &truth{script: script, setting: setting}
+	for _, k := range keys {
+		o.keys = append(o.keys, newKeyTruth(script, k, serverNs))
+	}
+	o.set(serverNs)
+	return o
+}
+
+func newKeyTruth(script precision.Script, k Key, serverNs int64) *keyTruth {
+	o := &keyTruth{script: script, list: k.Kind == "list", exists: k.Kind != "none", state: k.Hex,
 		claims: precision.NewClaims(script)}
 	o.set(serverNs)
 	if state, ok := precision.ParseState(script, textOf(o.state)); ok {
@@ -54,8 +70,19 @@ func newTruth(script precision.Script, setting Setting, k Key, serverNs int64) *
 	return o
 }
 
+// clone is the truth as it stands, but for the claims.
+func (o *truth) clone() *truth {
+	copied := *o
+	copied.keys = nil
+	for _, k := range o.keys {
+		key := *k
+		copied.keys = append(copied.keys, &key)
+	}
+	return &copied
+}
+
 // earlier is a state as the claims have it.
-func (o *truth) earlier(s precision.State) precision.State {
+func (o *keyTruth) earlier(s precision.State) precision.State {
 	s.Value -= uint64(o.earlierNs)
 	return s
 }
@@ -63,13 +90,33 @@ func (o *truth) earlier(s precision.State) precision.State {
 // set moves the server's clock.
 func (o *truth) set(serverNs int64) {
 	o.serverNs = serverNs
+	for _, k := range o.keys {
+		k.set(serverNs)
+	}
+}
+
+func (o *keyTruth) set(serverNs int64) {
+	o.serverNs = serverNs
 	o.claims.Set(serverNs)
 }
 
-// expire gives the key an expiry, or takes it away.
-func (o *truth) expire(ms string) error {
+// expire gives the keys expiries, or takes them away.
+func (o *truth) expire(list []string) error {
+	for i, ms := range list {
+		if err := o.keys[i].expire(ms); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *keyTruth) expire(ms string) error {
 	ttlMs := int64(-1)
-	if ms != noExpiry {
+	switch ms {
+	case "":
+		return nil
+	case noExpiry:
+	default:
 		var err error
 		if ttlMs, err = strconv.ParseInt(ms, 10, 64); err != nil {
 			return err
@@ -80,12 +127,12 @@ func (o *truth) expire(ms string) error {
 	return nil
 }
 
-func (o *truth) expireIn(ttlMs int64) {
+func (o *keyTruth) expireIn(ttlMs int64) {
 	o.expires, o.expiresMs = ttlMs >= 0, o.serverNs/ms+ttlMs
 }
 
 // ttlMs is what PTTL says.
-func (o *truth) ttlMs() int64 {
+func (o *keyTruth) ttlMs() int64 {
 	switch {
 	case !o.exists:
 		return -2
@@ -96,17 +143,23 @@ func (o *truth) ttlMs() int64 {
 }
 
 // badState tells whether the key holds what the script refuses of this call.
-func (o *truth) badState(c *precision.Call) bool {
+func (o *keyTruth) badState(c *precision.Call) bool {
 	state, ok := precision.ParseState(o.script, textOf(o.state))
 	return !ok || !o.script.Reads(state, c)
 }
 
 // byServer tells whether a call leaves its clock to the server.
-func byServer(argv []string) bool { return len(argv) < 5 || argv[4] == "" }
+func byServer(script precision.Script, argv []string) bool {
+	at := 4
+	if script == precision.LimitsV1 {
+		at = 0
+	}
+	return at >= len(argv) || argv[at] == ""
+}
 
 // read reads a call's arguments; ok is false for those that the script refuses.
 func (o *truth) read(argv []string) (c precision.Call, ok bool) {
-	if o.setting.Keys != 1 || len(argv) < 4 || len(argv) > 5 {
+	if o.setting.Keys != eachKey || len(argv) < 4 || len(argv) > 5 {
 		return c, false
 	}
 	var amountOK, periodOK, thirdOK, costOK bool
@@ -123,7 +176,7 @@ func (o *truth) read(argv []string) (c precision.Call, ok bool) {
 		return c, false
 	}
 	now, nowOK := uint64(o.serverNs), true
-	if c.ByServer = byServer(argv); !c.ByServer {
+	if c.ByServer = byServer(o.script, argv); !c.ByServer {
 		n, err := strconv.ParseUint(argv[4], 10, 64)
 		now, nowOK = n, err == nil && hostile.IsClock(argv[4])
 	}
@@ -138,16 +191,19 @@ func (o *truth) read(argv []string) (c precision.Call, ok bool) {
 // step. An error is an answer beyond what the script claims. still tells that the port's
 // clock stands where set put it: then PTTL is known to the ms.
 func (o *truth) step(argv []string, a answer, still bool) (Step, error) {
-	s := o.unanswered("")
+	if o.script == precision.LimitsV1 {
+		return o.limits(argv, a, still)
+	}
+	s, k := o.unanswered(""), o.keys[0]
 	c, ok := o.read(argv)
 	switch {
 	case !ok:
 		s.Error = fmt.Sprintf("BADARG %s: ", o.script)
 	case o.setting.Refuses == "TIME" && c.ByServer:
 		s.Error = "REFUSED TIME"
-	case o.list:
+	case k.list:
 		s.Error = "WRONGTYPE"
-	case o.exists && o.badState(&c):
+	case k.exists && k.badState(&c):
 		s.Error = fmt.Sprintf("BADSTATE %s: ", o.script)
 	}
 	if !s.errorIs(a.refused) {
@@ -158,36 +214,49 @@ func (o *truth) step(argv []string, a answer, still bool) (Step, error) {
 	}
 	leastMs := int64(0)
 	if s.Error == "" {
-		got, exact, err := o.call(&c, a)
+		got, exact, err := k.call(&c, a.reply, a.keys[0])
 		if err != nil {
 			return s, err
 		}
 		s.Reply, s.Exact = ranges(got), ranges(exact)
 		if got.Status == 1 && c.Cost > 0 {
-			o.exists, o.state = true, a.state
-			o.expireIn(o.claims.TTLMs())
-			leastMs = max(o.ttlMs()-slackNs/ms, 0)
-			s.State = a.state
+			leastMs = k.written(a.keys[0].state)
 		}
 	}
-	if !o.list && a.state != o.state {
-		return s, fmt.Errorf("state %s was %s: a call that is not admitted wrote", a.state, o.state)
-	}
-	ttlMs := o.ttlMs()
-	s.TTLMs = o.ttlRange(leastMs)
-	if !s.TTLMs.has(a.ttlMs) || still && a.ttlMs != ttlMs {
-		return s, fmt.Errorf("ttl %d, want %s", a.ttlMs, s.TTLMs)
-	}
-	return s, nil
+	s.State[0], s.TTLMs[0] = k.state, k.ttlRange(leastMs)
+	return s, k.holds(a.keys[0], s.TTLMs[0], still)
 }
 
-// unanswered is a step that has no reply and leaves the key as it is.
+// written takes over a state that the claims found right, and returns the least PTTL that a
+// runner may see of it.
+func (o *keyTruth) written(state string) (leastMs int64) {
+	o.exists, o.state = true, state
+	o.expireIn(o.claims.TTLMs())
+	return max(o.ttlMs()-slackNs/ms, 0)
+}
+
+// holds checks that a key is as it should be.
+func (o *keyTruth) holds(key seen, ttlMs Range, still bool) error {
+	if !o.list && key.state != o.state {
+		return fmt.Errorf("state %s was %s: a call that is not admitted wrote", key.state, o.state)
+	}
+	if !ttlMs.has(key.ttlMs) || still && key.ttlMs != o.ttlMs() {
+		return fmt.Errorf("ttl %d, want %s", key.ttlMs, ttlMs)
+	}
+	return nil
+}
+
+// unanswered is a step that has no reply and leaves the keys as they are.
 func (o *truth) unanswered(refused string) Step {
-	return Step{Error: refused, Reply: []Range{}, Exact: []Range{}, State: o.state, TTLMs: o.ttlRange(0)}
+	s := Step{Error: refused, Reply: Reply{}, Exact: Reply{}}
+	for _, k := range o.keys {
+		s.State, s.TTLMs = append(s.State, k.state), append(s.TTLMs, k.ttlRange(0))
+	}
+	return s
 }
 
 // ttlRange is what PTTL may say, of an expiry at least leastMs.
-func (o *truth) ttlRange(leastMs int64) Range {
+func (o *keyTruth) ttlRange(leastMs int64) Range {
 	ttlMs := o.ttlMs()
 	if ttlMs < 0 {
 		return newRange(ttlMs, ttlMs)
@@ -197,20 +266,20 @@ func (o *truth) ttlRange(leastMs int64) Range {
 
 // call holds a reply against the claims, and returns it and the exact one. The claims have
 // PTTL as by a clock that runs: step knows it to the ms by one that stands.
-func (o *truth) call(c *precision.Call, a answer) (got, exact precision.Verdict, err error) {
-	if got, err = verdict(a.reply); err != nil {
+func (o *keyTruth) call(c *precision.Call, reply []string, key seen) (got, exact precision.Verdict, err error) {
+	if got, err = verdict(reply); err != nil {
 		return got, exact, err
 	}
-	outcome := precision.Outcome{Verdict: got, TTLMs: max(a.ttlMs, -1)}
-	if a.ttlMs >= 0 {
+	outcome := precision.Outcome{Verdict: got, TTLMs: max(key.ttlMs, -1)}
+	if key.ttlMs >= 0 {
 		outcome.TTLSlackMs = 1000 // from the call until PTTL is asked
 	}
-	if a.state == "" {
+	if key.state == "" {
 		outcome.TTLMs = 0
 	} else {
-		outcome.State, _ = precision.ParseState(o.script, textOf(a.state))
-		if text := outcome.State.Text(o.script); text != textOf(a.state) {
-			return got, exact, fmt.Errorf("state %q is written as %q", textOf(a.state), text)
+		outcome.State, _ = precision.ParseState(o.script, textOf(key.state))
+		if text := outcome.State.Text(o.script); text != textOf(key.state) {
+			return got, exact, fmt.Errorf("state %q is written as %q", textOf(key.state), text)
 		}
 		outcome.State = o.earlier(outcome.State)
 	}
@@ -239,8 +308,8 @@ func verdict(reply []string) (v precision.Verdict, err error) {
 	return v, nil
 }
 
-func ranges(v precision.Verdict) []Range {
-	list := []Range{}
+func ranges(v precision.Verdict) Reply {
+	list := Reply{}
 	for _, n := range []int64{v.Status, v.Remaining, v.RetryAfterNs, v.ResetAfterNs} {
 		list = append(list, newRange(n, n))
 	}

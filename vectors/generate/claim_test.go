@@ -14,6 +14,9 @@ import (
 	"github.com/tatami-rate/tatami/precision"
 )
 
+// singles are the scripts of one key.
+var singles = []precision.Script{precision.GCRAV1, precision.GCRAV2, precision.WindowV1}
+
 // asked is a key and the calls on it: what the last of them comes to, wrong answers to it
 // must not be written down.
 type asked struct {
@@ -67,18 +70,18 @@ func askedOf(script precision.Script) []asked {
 func answerOf(t *testing.T, script precision.Script, c asked) (*truth, answer) {
 	t.Helper()
 	p := NewNativePort(script)
-	if err := p.Hold(c.key.key); err != nil {
+	if err := p.Hold([]Key{c.key.key}); err != nil {
 		t.Fatal(err)
 	}
-	o := newTruth(script, usual, c.key.key, epoch)
+	o := newTruth(script, usual, []Key{c.key.key}, epoch)
 	if c.key.expire != "" {
-		if err := errors.Join(p.Expire(c.key.expire), o.expire(c.key.expire)); err != nil {
+		if err := errors.Join(p.Expire([]string{c.key.expire}), o.expire([]string{c.key.expire})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	last := len(c.calls) - 1
 	for _, argv := range c.calls[:last] {
-		a, err := ask(p, "", argv)
+		a, err := ask(p, nil, argv)
 		if err == nil {
 			_, err = o.step(argv, a, true)
 		}
@@ -86,7 +89,7 @@ func answerOf(t *testing.T, script precision.Script, c asked) (*truth, answer) {
 			t.Fatal(err)
 		}
 	}
-	a, err := ask(p, "", c.calls[last])
+	a, err := ask(p, nil, c.calls[last])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,62 +132,63 @@ func TestStepRefusesEachWrongAnswer(t *testing.T) {
 				a.refused = "BADARG gcra_v2: x"
 			}
 		},
-		"no state": func(a *answer) { a.state = "" },
+		"no state": func(a *answer) { a.keys[0].state = "" },
 		"another text": func(a *answer) {
-			if a.state != "" {
-				last, _ := hex.DecodeString(a.state)
+			if a.keys[0].state != "" {
+				last, _ := hex.DecodeString(a.keys[0].state)
 				last[len(last)-1] ^= 1
-				a.state = hex.EncodeToString(last)
+				a.keys[0].state = hex.EncodeToString(last)
 			}
 		},
-		"a text with more": func(a *answer) { a.state += "30" },
+		"a text with more": func(a *answer) { a.keys[0].state += "30" },
 		"a zero in front": func(a *answer) {
-			if a.state != "" {
-				a.state = "30" + a.state
+			if a.keys[0].state != "" {
+				a.keys[0].state = "30" + a.keys[0].state
 			}
 		},
-		"ttl + 1":    func(a *answer) { a.ttlMs++ },
-		"ttl - 1":    func(a *answer) { a.ttlMs-- },
-		"ttl + 1 s":  func(a *answer) { a.ttlMs += 1000 },
-		"no ttl":     func(a *answer) { a.ttlMs = -1 },
-		"no key":     func(a *answer) { a.ttlMs = -2 },
-		"ttl of 1 h": func(a *answer) { a.ttlMs = 3_600_000 },
+		"ttl + 1":    func(a *answer) { a.keys[0].ttlMs++ },
+		"ttl - 1":    func(a *answer) { a.keys[0].ttlMs-- },
+		"ttl + 1 s":  func(a *answer) { a.keys[0].ttlMs += 1000 },
+		"no ttl":     func(a *answer) { a.keys[0].ttlMs = -1 },
+		"no key":     func(a *answer) { a.keys[0].ttlMs = -2 },
+		"ttl of 1 h": func(a *answer) { a.keys[0].ttlMs = 3_600_000 },
 	}
-	for _, s := range precision.Scripts {
-		for _, c := range askedOf(s.Script) {
+	for _, script := range singles {
+		for _, c := range askedOf(script) {
 			argv := c.calls[len(c.calls)-1]
-			o, right := answerOf(t, s.Script, c)
+			o, right := answerOf(t, script, c)
 			step, err := o.step(argv, right, true)
 			word, _, _ := strings.Cut(step.Error, " ")
 			if got := word + strings.Join(right.reply[:min(len(right.reply), 1)], ""); err != nil || got != c.want {
-				t.Errorf("%s, %s: %q, want %q: %v", s.Script, c.name, got, c.want, err)
+				t.Errorf("%s, %s: %q, want %q: %v", script, c.name, got, c.want, err)
 			}
-			if o.list == false && o.state != right.state {
-				t.Errorf("%s, %s: it holds %s, the key %s", s.Script, c.name, o.state, right.state)
+			if o.keys[0].list == false && o.keys[0].state != right.keys[0].state {
+				t.Errorf("%s, %s: it holds %s, the key %s", script, c.name, o.keys[0].state, right.keys[0].state)
 			}
-			if o.ttlMs() != right.ttlMs {
-				t.Errorf("%s, %s: the ttl is %d, the key's %d", s.Script, c.name, o.ttlMs(), right.ttlMs)
+			if o.keys[0].ttlMs() != right.keys[0].ttlMs {
+				t.Errorf("%s, %s: the ttl is %d, the key's %d", script, c.name, o.keys[0].ttlMs(), right.keys[0].ttlMs)
 			}
 			for name, change := range changes {
-				o, a := answerOf(t, s.Script, c)
+				o, a := answerOf(t, script, c)
 				change(&a)
-				if reflect.DeepEqual(a, right) || c.key.key.Kind == "list" && a.state != right.state {
+				if reflect.DeepEqual(a, right) || c.key.key.Kind == "list" && a.keys[0].state != right.keys[0].state {
 					continue // of a list nothing is known
 				}
 				if step, err := o.step(argv, a, true); err == nil {
-					t.Errorf("%s, %s, %s: %+v is taken as %+v", s.Script, c.name, name, a, step)
+					t.Errorf("%s, %s, %s: %+v is taken as %+v", script, c.name, name, a, step)
 				}
 			}
 			// By a clock that runs a ttl may be shorter, but never longer.
-			lives := right.ttlMs > 0
+			ttlMs := right.keys[0].ttlMs
+			lives := ttlMs > 0
 			for _, test := range []struct {
 				ttlMs int64
 				taken bool
-			}{{right.ttlMs, true}, {right.ttlMs - 1, lives}, {right.ttlMs - 1000, lives}, {right.ttlMs - 11_000, lives && step.Error != ""}, {right.ttlMs + 1, false}} {
-				o, a := answerOf(t, s.Script, c)
-				a.ttlMs = test.ttlMs
+			}{{ttlMs, true}, {ttlMs - 1, lives}, {ttlMs - 1000, lives}, {ttlMs - 11_000, lives && step.Error != ""}, {ttlMs + 1, false}} {
+				o, a := answerOf(t, script, c)
+				a.keys[0].ttlMs = test.ttlMs
 				if _, err := o.step(argv, a, false); (err == nil) != test.taken {
-					t.Errorf("%s, %s: ttl %d by a clock that runs, where %d is right: %v", s.Script, c.name, a.ttlMs, right.ttlMs, err)
+					t.Errorf("%s, %s: ttl %d by a clock that runs, where %d is right: %v", script, c.name, test.ttlMs, ttlMs, err)
 				}
 			}
 		}
@@ -195,7 +199,7 @@ func TestStepRefusesEachWrongAnswer(t *testing.T) {
 func TestStepRefusesAnotherForm(t *testing.T) {
 	c := askedOf(precision.GCRAV2)[0]
 	o, a := answerOf(t, precision.GCRAV2, c)
-	a.state = "30" + a.state
+	a.keys[0].state = "30" + a.keys[0].state
 	if _, err := o.step(c.calls[0], a, true); err == nil || !strings.Contains(err.Error(), "is written as") {
 		t.Errorf("got %v", err)
 	}
@@ -208,11 +212,14 @@ func TestStepRefusesAnotherForm(t *testing.T) {
 
 // What the next call meets is what the last admission left, and its expiry.
 func TestStepFollowsTheKey(t *testing.T) {
-	for _, s := range precision.Scripts {
-		p := NewNativePort(s.Script)
-		o := newTruth(s.Script, usual, none.key, epoch)
+	for _, script := range singles {
+		p := NewNativePort(script)
+		if err := p.Hold([]Key{none.key}); err != nil {
+			t.Fatal(err)
+		}
+		o := newTruth(script, usual, []Key{none.key}, epoch)
 		third := "2"
-		if s.Script.IsWindow() {
+		if script.IsWindow() {
 			third = fixed
 		}
 		for i, nowNs := range []int64{epoch, epoch + 1, epoch + 1, epoch + 2*second, epoch + 2*second + 1} {
@@ -221,33 +228,37 @@ func TestStepFollowsTheKey(t *testing.T) {
 				p.Set(nowNs)
 				o.set(nowNs)
 			}
-			a, err := ask(p, "", argv)
+			a, err := ask(p, nil, argv)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := o.step(argv, a, true); err != nil {
-				t.Fatalf("%s, call %d: %v", s.Script, i, err)
+				t.Fatalf("%s, call %d: %v", script, i, err)
 			}
-			if o.state != a.state || o.ttlMs() != a.ttlMs || !o.exists {
-				t.Errorf("%s, call %d: %s, %d ms; the key has %s, %d ms", s.Script, i, o.state, o.ttlMs(), a.state, a.ttlMs)
+			if k := o.keys[0]; k.state != a.keys[0].state || k.ttlMs() != a.keys[0].ttlMs || !k.exists {
+				t.Errorf("%s, call %d: %s, %d ms; the key has %s, %d ms", script, i, k.state, k.ttlMs(), a.keys[0].state, a.keys[0].ttlMs)
 			}
 		}
-		if err := o.expire(noExpiry); err != nil || o.ttlMs() != -1 {
-			t.Errorf("without expiry the ttl is %d: %v", o.ttlMs(), err)
+		k := o.keys[0]
+		if err := o.expire([]string{noExpiry}); err != nil || k.ttlMs() != -1 {
+			t.Errorf("without expiry the ttl is %d: %v", k.ttlMs(), err)
 		}
-		if err := o.expire("1500"); err != nil || o.ttlMs() != 1500 {
-			t.Errorf("a ttl of 1500 is %d: %v", o.ttlMs(), err)
+		if err := o.expire([]string{"1500"}); err != nil || k.ttlMs() != 1500 {
+			t.Errorf("a ttl of 1500 is %d: %v", k.ttlMs(), err)
 		}
-		if err := o.expire("x"); err == nil {
+		if err := o.expire([]string{""}); err != nil || k.ttlMs() != 1500 {
+			t.Errorf("a ttl of 1500 that is left is %d: %v", k.ttlMs(), err)
+		}
+		if err := o.expire([]string{"x"}); err == nil {
 			t.Error("an expiry of x is taken")
 		}
-		if ttlMs := newTruth(s.Script, usual, none.key, epoch).ttlMs(); ttlMs != -2 {
+		if ttlMs := newTruth(script, usual, []Key{none.key}, epoch).keys[0].ttlMs(); ttlMs != -2 {
 			t.Errorf("a key that is not there has the ttl %d", ttlMs)
 		}
 	}
 	// The claims' integers end at 2^63 - 1: a state beyond is taken for an earlier one.
 	for text, want := range map[string]int64{"9223372036854775807": 0, "9223372036854775808": 1 << 62} {
-		if o := newTruth(precision.GCRAV2, usual, holding(text).key, epoch); o.earlierNs != want {
+		if o := newTruth(precision.GCRAV2, usual, []Key{holding(text).key}, epoch).keys[0]; o.earlierNs != want {
 			t.Errorf("a TAT of %s is taken for one %d ns earlier, want %d", text, o.earlierNs, want)
 		}
 	}
@@ -259,21 +270,20 @@ func TestStepInTheLastMillisecond(t *testing.T) {
 	c.key.expire = "1"
 	for ttlMs, taken := range map[int64]bool{1: true, 0: true, -1: false, 2: false} {
 		o, a := answerOf(t, precision.GCRAV2, c)
-		a.ttlMs = ttlMs
+		a.keys[0].ttlMs = ttlMs
 		if _, err := o.step(c.calls[0], a, false); (err == nil) != taken {
 			t.Errorf("a ttl of %d ms by a clock that runs, where 1 is right: %v", ttlMs, err)
 		}
-		state := a.state
 		o, a = answerOf(t, precision.GCRAV2, c)
-		a.ttlMs = ttlMs
+		a.keys[0].ttlMs = ttlMs
 		call, _ := o.read(c.calls[0])
-		if _, _, err := o.call(&call, a); (err == nil) != taken || a.state != state {
+		if _, _, err := o.keys[0].call(&call, a.reply, a.keys[0]); (err == nil) != taken {
 			t.Errorf("a ttl of %d ms in a stream, where 1 is right: %v", ttlMs, err)
 		}
 	}
-	o := newTruth(precision.GCRAV2, usual, tat(epoch).key, epoch)
-	if err := o.expire("0"); err != nil || o.ttlMs() != 0 {
-		t.Errorf("a ttl of 0 is %d: %v", o.ttlMs(), err)
+	o := newTruth(precision.GCRAV2, usual, []Key{tat(epoch).key}, epoch)
+	if err := o.expire([]string{"0"}); err != nil || o.keys[0].ttlMs() != 0 {
+		t.Errorf("a ttl of 0 is %d: %v", o.keys[0].ttlMs(), err)
 	}
 }
 
@@ -310,9 +320,10 @@ func TestEqualForms(t *testing.T) {
 				t.Errorf("%q holds the instant from which on waits are far", h.Text)
 			}
 		}
-		o := newTruth(s.Script, usual, tat(epoch).key, epoch)
-		if err := o.expire("0"); err != nil || o.ttlRange(0) != newRange(o.ttlMs(), o.ttlMs()) {
-			t.Errorf("%s: the range of a ttl of 0 is %s: %v", s.Script, o.ttlRange(0), err)
+		o := newTruth(s.Script, usual, []Key{tat(epoch).key}, epoch)
+		k := o.keys[0]
+		if err := o.expire([]string{"0"}); err != nil || k.ttlRange(0) != newRange(k.ttlMs(), k.ttlMs()) {
+			t.Errorf("%s: the range of a ttl of 0 is %s: %v", s.Script, k.ttlRange(0), err)
 		}
 	}
 }
@@ -320,7 +331,7 @@ func TestEqualForms(t *testing.T) {
 // Which arguments are read, and as what.
 func TestRead(t *testing.T) {
 	gcra := func(o *truth, argv ...string) (precision.Call, bool) { return o.read(argv) }
-	o := newTruth(precision.GCRAV2, usual, none.key, epoch)
+	o := newTruth(precision.GCRAV2, usual, []Key{none.key}, epoch)
 	c, ok := gcra(o, "300", "60000000000", "60", "2", "1780000080000000001")
 	want := precision.Call{Amount: 300, PeriodNs: 60e9, Burst: 60, Cost: 2, NowNs: epoch + 1, ServerNs: epoch}
 	if !ok || c != want {
@@ -343,7 +354,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%q is read as %+v", argv, c)
 		}
 	}
-	o = newTruth(precision.WindowV1, usual, none.key, epoch)
+	o = newTruth(precision.WindowV1, usual, []Key{none.key}, epoch)
 	for third, sliding := range map[string]bool{"sliding": true, "fixed": false} {
 		if c, ok := o.read([]string{"3", "1000", third, "1", "7"}); !ok || c != (precision.Call{Amount: 3, PeriodNs: 1000, Sliding: sliding, Cost: 1, NowNs: 7, ServerNs: epoch}) {
 			t.Errorf("%s: %+v, %v", third, c, ok)

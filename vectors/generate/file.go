@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // File is the vectors of one script. All integers but the ids are decimal texts, since
@@ -39,12 +40,12 @@ type Group struct {
 	Streams []Stream `json:"streams"`
 }
 
-// Test is calls on one key.
+// Test is calls on one key, or of limits_v1 on several.
 type Test struct {
 	ID      int      `json:"id"`
 	Comment string   `json:"comment"`
 	Flags   []string `json:"flags"`
-	Key     Key      `json:"key"`
+	Keys    []Key    `json:"keys"`
 	Steps   []Step   `json:"steps"`
 }
 
@@ -55,19 +56,71 @@ type Key struct {
 }
 
 // Step is one call and what is seen of it. A number that depends on the server's clock is
-// a Range.
+// a Range. Expire, State and TTLMs have an element for each of the test's keys.
 type Step struct {
-	// Expire is the expiry that the key is given before the call: in ms, none, or empty
+	// Expire is the expiry that a key is given before the call: in ms, none, or empty
 	// to leave it.
-	Expire string   `json:"expire"`
+	Expire []string `json:"expire"`
 	Argv   []string `json:"argv"`  // after the group's
 	Error  string   `json:"error"` // what the error reply begins with, or empty
-	Reply  []Range  `json:"reply"` // status, remaining, retry_after_ns, reset_after_ns; none on an error
-	Exact  []Range  `json:"exact"` // the same by exact integers, fed with the same admissions
-	// State is the key's bytes in hex, empty without a key and for a list; a dot stands
+	Reply  Reply    `json:"reply"`
+	Exact  Reply    `json:"exact"` // the same by exact integers, fed with the same admissions
+	// State is a key's bytes in hex, empty without a key and for a list; a dot stands
 	// for any digit.
-	State string `json:"state"`
-	TTLMs Range  `json:"ttl_ms"` // PTTL after the call; -1 without an expiry, -2 without a key
+	State []string `json:"state"`
+	TTLMs []Range  `json:"ttl_ms"` // PTTL after the call; -1 without an expiry, -2 without a key
+}
+
+// Reply is the reply of a call, empty on an error. Of a script of one key it is status,
+// remaining, retry_after_ns and reset_after_ns. Of limits_v1 it is status and
+// retry_after_ns, then for each key those four and the receipt, a text; in JSON each key's
+// are a list.
+type Reply []Range
+
+// The places of a reply.
+const (
+	single = 4 // numbers of a script of one key
+	common = 2 // numbers of limits_v1 before those of the keys
+	each   = 5 // of a key
+)
+
+// isReceipt tells whether element i of a reply of n is a text.
+func isReceipt(i, n int) bool { return n > single && i >= common && (i-common)%each == each-1 }
+
+// MarshalJSON writes the reply.
+func (r Reply) MarshalJSON() ([]byte, error) {
+	if len(r) <= single {
+		return json.Marshal([]Range(r))
+	}
+	list := []any{r[0], r[1]}
+	for keys := range slices.Chunk(r[common:], each) {
+		list = append(list, []Range(keys))
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads the reply.
+func (r *Reply) UnmarshalJSON(text []byte) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	*r = Reply{}
+	for i, element := range list {
+		var key []Range
+		if i < common || len(list) == single && element[0] != '[' {
+			key = make([]Range, 1)
+			if err := json.Unmarshal(element, &key[0]); err != nil {
+				return err
+			}
+		} else if err := json.Unmarshal(element, &key); err != nil {
+			return err
+		} else if len(key) != each {
+			return fmt.Errorf("a key's part of a reply has %d elements", len(key))
+		}
+		*r = append(*r, key...)
+	}
+	return nil
 }
 
 // Stream is many calls on one key, of one hash: each comes when the last one's wait is
@@ -110,7 +163,7 @@ func (f *File) Text() ([]byte, error) {
 		w.add("{\"comment\": %s, \"argv\": %s,\n \"setting\": %s,\n \"tests\": [", g.Comment, g.Argv, g.Setting)
 		for i, t := range g.Tests {
 			w.separate(i, "\n ")
-			w.add("{\"id\": %s, \"comment\": %s, \"flags\": %s, \"key\": %s,\n  \"steps\": [", t.ID, t.Comment, t.Flags, t.Key)
+			w.add("{\"id\": %s, \"comment\": %s, \"flags\": %s, \"keys\": %s,\n  \"steps\": [", t.ID, t.Comment, t.Flags, t.Keys)
 			for i, s := range t.Steps {
 				w.separate(i, "\n   ")
 				w.add("%s", s)

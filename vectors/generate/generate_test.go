@@ -2,7 +2,6 @@ package generate
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -26,17 +25,17 @@ import (
 	"github.com/tatami-rate/tatami/vectors"
 )
 
-// files are the vectors as they are committed, in the order of precision.Scripts.
+// files are the vectors as they are committed, in the order of Scripts.
 func files(t *testing.T) (parsed []*File, texts [][]byte) {
 	t.Helper()
-	for _, s := range precision.Scripts {
-		text, err := vectors.Files.ReadFile(string(s.Script) + ".json")
+	for _, script := range Scripts {
+		text, err := vectors.Files.ReadFile(string(script) + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
 		f, err := Read(text)
 		if err != nil {
-			t.Fatalf("%s.json: %v", s.Script, err)
+			t.Fatalf("%s.json: %v", script, err)
 		}
 		parsed, texts = append(parsed, f), append(texts, text)
 	}
@@ -56,8 +55,8 @@ func emulatorPort(t *testing.T, script precision.Script) Port {
 // differs is named.
 func TestFilesAreUpToDate(t *testing.T) {
 	committed, texts := files(t)
-	for i, s := range precision.Scripts {
-		f, err := Make(s.Script, emulatorPort(t, s.Script), true)
+	for i, script := range Scripts {
+		f, err := Make(script, emulatorPort(t, script), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,9 +67,9 @@ func TestFilesAreUpToDate(t *testing.T) {
 		if bytes.Equal(text, texts[i]) {
 			continue
 		}
-		t.Errorf("%s.json is not what go generate ./vectors writes", s.Script)
+		t.Errorf("%s.json is not what go generate ./vectors writes", script)
 		for _, difference := range differences(t, committed[i], f) {
-			t.Errorf("%s.json: %s", s.Script, difference)
+			t.Errorf("%s.json: %s", script, difference)
 		}
 	}
 	if unused := Unused(committed); unused != nil {
@@ -339,15 +338,16 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// An answer that is beyond the claim is not written down: here those of another script, and
-// of a window that rounds what it carries down.
+// An answer that is beyond the claim is not written down: here those of another script, of a
+// window that rounds what it carries down, and of the usual refund.
 func TestMakeRefusesWrongAnswers(t *testing.T) {
 	rounded := strings.Replace(lua.WindowV1, "carried = carried + 1", "carried = carried + 0", 1)
-	if rounded == lua.WindowV1 {
-		t.Fatal("window_v1 has another text")
+	refund := strings.Replace(lua.LimitsV1, "c = worth\n", "c = math.min(c, ahead)\n", 1)
+	if rounded == lua.WindowV1 || refund == lua.LimitsV1 {
+		t.Fatal("a script has another text")
 	}
 	for script, other := range map[precision.Script]string{
-		precision.GCRAV1: lua.GCRAV2, precision.GCRAV2: lua.GCRAV1, precision.WindowV1: rounded,
+		precision.GCRAV1: lua.GCRAV2, precision.GCRAV2: lua.GCRAV1, precision.WindowV1: rounded, precision.LimitsV1: refund,
 	} {
 		p, err := NewServerPort(t.Context(), emulator.New(), other, "vector")
 		if err != nil {
@@ -382,7 +382,7 @@ func TestMakeRefusesWrongStreams(t *testing.T) {
 // state of another length.
 func TestWiden(t *testing.T) {
 	step := func() *Step {
-		return &Step{State: "3132", Reply: []Range{"1", "2", "0", "7"}, Exact: []Range{"1", "2", "0", "6"}, TTLMs: "10"}
+		return &Step{State: []string{"3132"}, Reply: Reply{"1", "2", "0", "7"}, Exact: Reply{"1", "2", "0", "6"}, TTLMs: []Range{"10"}}
 	}
 	for _, c := range []struct {
 		what   string
@@ -390,14 +390,14 @@ func TestWiden(t *testing.T) {
 		want   *Step // nil: an error
 	}{
 		{"nothing", func(*Step) {}, step()},
-		{"digit, waits and ttl", func(s *Step) { s.State, s.Reply[3], s.Exact[3], s.TTLMs = "3142", "9", "5", "8" },
-			&Step{State: "31.2", Reply: []Range{"1", "2", "0", "7..9"}, Exact: []Range{"1", "2", "0", "5..6"}, TTLMs: "8..10"}},
+		{"digit, waits and ttl", func(s *Step) { s.State[0], s.Reply[3], s.Exact[3], s.TTLMs[0] = "3142", "9", "5", "8" },
+			&Step{State: []string{"31.2"}, Reply: Reply{"1", "2", "0", "7..9"}, Exact: Reply{"1", "2", "0", "5..6"}, TTLMs: []Range{"8..10"}}},
 		{"error", func(s *Step) { s.Error = "BADARG" }, nil},
-		{"length of the state", func(s *Step) { s.State = "313233" }, nil},
+		{"length of the state", func(s *Step) { s.State[0] = "313233" }, nil},
 		{"status", func(s *Step) { s.Reply[0] = "0" }, nil},
 		{"exact status", func(s *Step) { s.Exact[0] = "0" }, nil},
 		{"wait that is none", func(s *Step) { s.Reply[2] = "x" }, nil},
-		{"ttl that is none", func(s *Step) { s.TTLMs = "x" }, nil},
+		{"ttl that is none", func(s *Step) { s.TTLMs[0] = "x" }, nil},
 	} {
 		got, other := step(), step()
 		c.change(other)
@@ -442,7 +442,7 @@ func TestWriterKeepsTheFirstError(t *testing.T) {
 func TestNativeKeyExpires(t *testing.T) {
 	for afterMs, want := range map[int64]string{0: "BADSTATE", 1000: "BADSTATE", 1001: ""} {
 		p := NewNativePort(precision.GCRAV2)
-		if err := errors.Join(p.Hold(holding("hello").key), p.Expire("1000")); err != nil {
+		if err := errors.Join(p.Hold([]Key{holding("hello").key}), p.Expire([]string{"1000"})); err != nil {
 			t.Fatal(err)
 		}
 		p.Set(epoch + afterMs*ms)
@@ -466,7 +466,7 @@ func TestMakeRefusesWrongErrors(t *testing.T) {
 	}{
 		{"BADARG gcra_v2: cost", "BADARG gcra_v1: cost", nil, none, from(epoch, calls(-1, 0)), `want "BADARG gcra_v2: "`},
 		{"BADSTATE gcra_v2: the", "BADSTATE: the", nil, holding("a"), one, `want "BADSTATE gcra_v2: "`},
-		{"#KEYS ~= 1", "#KEYS == 0", &Setting{Keys: 2}, none, one, `want "BADARG gcra_v2: "`},
+		{"#KEYS ~= 1", "#KEYS == 0", &Setting{Keys: keysAndFirst}, none, one, `want "BADARG gcra_v2: "`},
 		{"return time --", "return {1, 2, 3, 4} --", usual.at(serverUs).refusing("TIME"), none, []request{by("1")}, `want "REFUSED TIME"`},
 		{"now_s + 61", "now_s + 60", usual.refusing("SET"), none, one, `error "REFUSED SET EX 60", want "REFUSED SET EX 61"`},
 		{"'KEEPTTL'", "'XX', 'KEEPTTL'", usual.at(serverUs).refusing("SET"), tat(serverUs * us).expiring(),
@@ -534,7 +534,7 @@ func TestSchema(t *testing.T) {
 	parsedFiles, texts := files(t)
 	for i, text := range texts {
 		if err := validate(text); err != nil {
-			t.Errorf("%s: %v", precision.Scripts[i].Script, err)
+			t.Errorf("%s: %v", Scripts[i], err)
 		}
 	}
 
@@ -550,10 +550,10 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, field := range []string{`"script":`, `"sha1":`, `"flags":`, `"kind":`, `"fault":`, `"source":`, `"groups":`, `"comment":`, `"argv":`,
-		`"tests":`, `"streams":`, `"id":`, `"key":`, `{"kind":`, `"hex":`, `"steps":`, `"expire":`, `"error":`, `"reply":`, `"exact":`, `"state":`,
+		`"tests":`, `"streams":`, `"id":`, `"keys":"`, `"keys": [`, `{"kind":`, `"hex":`, `"steps":`, `"expire":`, `"error":`, `"reply":`, `"exact":`, `"state":`,
 		`"ttl_ms":`, `"now_ns":`, `"cost":`, `"calls":`, `"sha256":`} {
 		name := field[strings.Index(field, `"`):]
-		for _, other := range []string{`"other": 1, ` + name, `"other":`} {
+		for _, other := range []string{`"other": 1, ` + name, `"other":` + name[strings.Index(name, ":")+1:]} {
 			other = strings.TrimSuffix(field, name) + other
 			if !bytes.Contains(good, []byte(field)) {
 				t.Fatalf("no %s in the file", field)
@@ -642,14 +642,45 @@ func TestReadRefusesTextAfterTheEnd(t *testing.T) {
 	}
 }
 
+// A reply of a server is of one of two forms, and a file's too.
+func TestReplyForms(t *testing.T) {
+	key := []any{int64(1), int64(2), int64(3), int64(4), "5 6"}
+	for _, c := range []struct {
+		values []any
+		want   []string
+	}{
+		{[]any{int64(1), int64(2), int64(3), int64(4)}, []string{"1", "2", "3", "4"}},
+		{[]any{int64(1), int64(2), key}, []string{"1", "2", "1", "2", "3", "4", "5 6"}},
+		{[]any{int64(1), key}, nil},
+		{[]any{int64(1), "2", int64(3), int64(4)}, nil},
+		{[]any{int64(1), int64(2), key[:4]}, nil},
+		{[]any{int64(1), int64(2), []any{int64(1), int64(2), int64(3), int64(4), int64(5)}}, nil},
+		{[]any{int64(1), int64(2), []any{"1", int64(2), int64(3), int64(4), "5"}}, nil},
+		{[]any{int64(1), nil}, nil},
+	} {
+		got, ok := inARow(c.values)
+		if ok != (c.want != nil) || ok && !slices.Equal(got, c.want) {
+			t.Errorf("%v is read as %q, %v; want %q", c.values, got, ok, c.want)
+		}
+	}
+	for _, text := range []string{`["1", ["1"]]`, `["1", "2", ["1", "2", "3", "4"]]`, `["1", "2", "3"]`, `[1, "2", "3", "4"]`, `{}`} {
+		var r Reply
+		if err := json.Unmarshal([]byte(text), &r); err == nil {
+			t.Errorf("%s is read as %q", text, r)
+		}
+	}
+}
+
 // What is written is what was made, whatever is in it.
 func TestTextReadsBack(t *testing.T) {
 	f := &File{"gcra_v1", "00", map[string]Flag{"A": {"state", `a "quoted" <text> & more`, "b"}}, []Group{
-		{"one", []string{"1", "\"\\\u00e9\n"}, Setting{2, "1", "SET", "32", "local 'a'"}, []Test{
-			{1, "c", []string{"A"}, Key{"string", "00ff"}, []Step{
-				{"5", []string{"1"}, "", []Range{"1", "2", "3", "4..7"}, []Range{"1", "2", "3", "5"}, "3.30", "1..2"},
-				{"none", []string{}, "BADARG", []Range{}, []Range{}, "", "-2"}}},
-			{2, "d", []string{"A"}, none.key, []Step{{"", []string{"1"}, "BADARG", []Range{}, []Range{}, "", "-2"}}},
+		{"one", []string{"1", "\"\\\u00e9\n"}, Setting{"again", "1", "SET", "32", "local 'a'"}, []Test{
+			{1, "c", []string{"A"}, []Key{{"string", "00ff"}}, []Step{
+				{[]string{"5"}, []string{"1"}, "", Reply{"1", "2", "3", "4..7"}, Reply{"1", "2", "3", "5"}, []string{"3.30"}, []Range{"1..2"}},
+				{[]string{"none"}, []string{}, "BADARG", Reply{}, Reply{}, []string{""}, []Range{"-2"}}}},
+			{2, "d", []string{"A"}, []Key{none.key, list.key}, []Step{{[]string{"", "5"}, []string{"1"}, "",
+				Reply{"1", "0", "1", "2", "3", "4", "", "1", "2", "3", "4..7", "5 6"}, Reply{"0", "7", "1", "2", "3", "4", "8"},
+				[]string{"", ""}, []Range{"-2", "-1"}}}},
 		}, []Stream{{3, "e", []string{"A"}, "1", "1", 2, "ab"}, {4, "f", []string{"A"}, "1", "1", 2, "ab"}}},
 		{"two", []string{}, usual, []Test{}, []Stream{}},
 	}}
@@ -669,10 +700,10 @@ func TestTextReadsBack(t *testing.T) {
 // play plays all vectors of all scripts.
 func play(t *testing.T, port func(t *testing.T, script precision.Script) Port) {
 	parsed, _ := files(t)
-	for i, s := range precision.Scripts {
-		t.Run(string(s.Script), func(t *testing.T) {
+	for i, script := range Scripts {
+		t.Run(string(script), func(t *testing.T) {
 			t.Parallel()
-			p := port(t, s.Script)
+			p := port(t, script)
 			played := 0
 			for _, g := range parsed[i].Groups {
 				for _, test := range g.Tests {
@@ -703,21 +734,21 @@ func TestServerClockAtAnyTime(t *testing.T) {
 	const times = 2000
 	rng := rand2.New(rand2.NewPCG(1, 2))
 	parsed, _ := files(t)
-	for i, s := range precision.Scripts {
+	for i, script := range Scripts {
 		played := 0
 		for _, g := range parsed[i].Groups {
 			for _, test := range g.Tests {
-				if !slices.ContainsFunc(test.Steps, func(s Step) bool { return g.Setting.byItsClock(slices.Concat(g.Argv, s.Argv)) }) {
+				if !slices.ContainsFunc(test.Steps, func(s Step) bool { return g.Setting.byItsClock(script, slices.Concat(g.Argv, s.Argv)) }) {
 					continue
 				}
 				late := int64(slackNs)
 				for _, s := range test.Steps {
-					if s.TTLMs.below(slackNs/ms) && s.TTLMs[0] != '-' {
+					if ttl := s.TTLMs[0]; ttl.below(slackNs/ms) && ttl[0] != '-' {
 						late = second // the key lives no longer than 2 s
 					}
 				}
 				for range times {
-					p := &lateRunner{NewNativePort(s.Script), 0, rng}
+					p := &lateRunner{NewNativePort(script), 0, rng}
 					startUs := (over+second)/us + rng.Int64N((2_246_000_000*second-over)/us)
 					switch rng.IntN(3) {
 					case 0: // the last us of a second
@@ -728,14 +759,14 @@ func TestServerClockAtAnyTime(t *testing.T) {
 					p.Set(startUs * us)
 					p.end = startUs*us + late
 					if err := test.Play(&g, p); err != nil {
-						t.Fatalf("%s by the server's clock %d us: %v", s.Script, startUs, err)
+						t.Fatalf("%s by the server's clock %d us: %v", script, startUs, err)
 					}
 					played++
 				}
 			}
 		}
 		if played < 10*times {
-			t.Errorf("%s: %d plays, want %d", s.Script, played, 10*times)
+			t.Errorf("%s: %d plays, want %d", script, played, 10*times)
 		}
 	}
 }
@@ -793,12 +824,11 @@ func playServer(t *testing.T, server *servers.Server) {
 				t.Fatalf("the server answers RESP%d with %T", protocol, hash)
 			}
 			play(t, func(t *testing.T, script precision.Script) Port {
-				key := "vector:" + rand.Text()
-				t.Cleanup(func() { client.Del(context.Background(), key) })
-				p, err := NewServerPort(t.Context(), client, lua.Assets[string(script)], key)
+				p, err := NewServerPort(t.Context(), client, lua.Assets[string(script)], "vector:"+rand.Text())
 				if err != nil {
 					t.Fatal(err)
 				}
+				t.Cleanup(func() { _ = p.Hold(nil) })
 				return p
 			})
 		})
@@ -825,22 +855,22 @@ func TestPlaySeesEachDifference(t *testing.T) {
 		func(t *Test) { t.Steps[0].Reply[1] = "60" },
 		func(t *Test) { t.Steps[0].Reply[2] = "1" },
 		func(t *Test) { t.Steps[1].Reply[3] = "200000001" },
-		func(t *Test) { t.Steps[0].State += "30" },
-		func(t *Test) { t.Steps[0].State = "" },
-		func(t *Test) { t.Steps[0].State = strings.Replace(t.Steps[0].State, "0", "1", 1) },
-		func(t *Test) { t.Steps[0].TTLMs = "61001..70000" },
-		func(t *Test) { t.Steps[0].TTLMs = "51000..60999" },
-		func(t *Test) { t.Steps[0].TTLMs = "-2" },
-		func(t *Test) { t.Steps[0].TTLMs = "-1" },
-		func(t *Test) { t.Steps[1].Expire = "70000" },
-		func(t *Test) { t.Steps[1].Expire = "none" },
+		func(t *Test) { t.Steps[0].State[0] += "30" },
+		func(t *Test) { t.Steps[0].State[0] = "" },
+		func(t *Test) { t.Steps[0].State[0] = strings.Replace(t.Steps[0].State[0], "0", "1", 1) },
+		func(t *Test) { t.Steps[0].TTLMs[0] = "61001..70000" },
+		func(t *Test) { t.Steps[0].TTLMs[0] = "51000..60999" },
+		func(t *Test) { t.Steps[0].TTLMs[0] = "-2" },
+		func(t *Test) { t.Steps[0].TTLMs[0] = "-1" },
+		func(t *Test) { t.Steps[1].Expire[0] = "70000" },
+		func(t *Test) { t.Steps[1].Expire[0] = "none" },
 		func(t *Test) { t.Steps[0].Reply[3] = "200000001..200000002" },
 		func(t *Test) { t.Steps[0].Reply[3] = "199999998..199999999" },
 		func(t *Test) { t.Steps[0].Error = "BADARG" },
 		func(t *Test) { t.Steps[2].Error = "BADSTATE" },
 		func(t *Test) { t.Steps[2].Error += "." },
 		func(t *Test) { t.Steps[2].Error = "" },
-		func(t *Test) { t.Key = tat(epoch + second).key },
+		func(t *Test) { t.Keys[0] = tat(epoch + second).key },
 	} {
 		text, err := json.Marshal(good)
 		if err != nil {
@@ -855,13 +885,44 @@ func TestPlaySeesEachDifference(t *testing.T) {
 			t.Errorf("change %d: %v", i, err)
 		}
 	}
-	for _, setting := range []*Setting{{Keys: 2}, usual.at(serverUs).refusing("SET")} {
+	for _, setting := range []*Setting{{Keys: keysAndFirst}, usual.at(serverUs).refusing("SET")} {
 		other := *g
 		other.Setting = setting.complete()
 		if err := good.Play(&other, p); !errors.Is(err, ErrDiffers) {
 			t.Errorf("setting %+v: %v", setting, err)
 		}
 	}
+	p = emulatorPort(t, precision.LimitsV1)
+	made, err = makeFile(precision.LimitsV1, []group{{tests: []test{{1, "a", "Receipt", none.and(none), []request{at(0, bucket+"1", fixed10+"1")}}}}}, nil, p, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := made.Groups[0].Tests[0]
+	if err := two.Play(&made.Groups[0], p); err != nil {
+		t.Fatal(err)
+	}
+	for i, change := range []func(*Step){
+		func(s *Step) { s.Reply[6] = "1780000080200000001" },
+		func(s *Step) { s.Reply[6] = "" },
+		func(s *Step) { s.Reply[6] = "1780000080000000000..1780000080300000000" },
+		func(s *Step) { s.Reply[10] = "1" },
+		func(s *Step) { s.Reply = s.Reply[:7] },
+		func(s *Step) { s.State[1] = "" },
+		func(s *Step) { s.State = s.State[:1] },
+		func(s *Step) { s.TTLMs[1] = "0..60000" },
+		func(s *Step) { s.Expire[1], s.Argv[11] = noExpiry, "0" },
+	} {
+		wrong := two
+		wrong.Steps = []Step{two.Steps[0]}
+		s := &wrong.Steps[0]
+		s.Expire, s.Argv, s.Reply = slices.Clone(s.Expire), slices.Clone(s.Argv), slices.Clone(s.Reply)
+		s.State, s.TTLMs = slices.Clone(s.State), slices.Clone(s.TTLMs)
+		change(s)
+		if err := wrong.Play(&made.Groups[0], p); !errors.Is(err, ErrDiffers) {
+			t.Errorf("two keys, change %d: %v", i, err)
+		}
+	}
+	p = emulatorPort(t, precision.GCRAV2)
 	stream := g.Streams[0]
 	stream.Calls--
 	if err := stream.Play(g, p); !errors.Is(err, ErrDiffers) {

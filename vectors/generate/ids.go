@@ -37,7 +37,7 @@ func (f *File) purposes() map[int]purpose {
 	all := map[int]purpose{}
 	for _, g := range f.Groups {
 		for _, t := range g.Tests {
-			calls := []string{fmt.Sprint(g.Argv, t.Key)}
+			calls := []string{fmt.Sprint(g.Argv, t.Keys)}
 			for _, s := range t.Steps {
 				calls = append(calls, fmt.Sprint(s.Argv))
 			}

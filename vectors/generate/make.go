@@ -32,12 +32,14 @@ type (
 	// request is a call: its argv after the group's.
 	request struct {
 		argv   []string
-		expire string // what the key's expiry is set to before it; empty to leave it
+		expire []string // what the keys' expiries are set to before it; none to leave them
 	}
-	// held is what the key holds before a test, and its expiry.
+	// held is what the key holds before a test, and its expiry; and that of the keys after
+	// it.
 	held struct {
 		key    Key
 		expire string
+		more   []held
 	}
 	stream struct {
 		id      int
@@ -48,29 +50,45 @@ type (
 	}
 )
 
+// Scripts are those that have a file, in the order of the generator.
+var Scripts = []precision.Script{precision.GCRAV1, precision.GCRAV2, precision.WindowV1, precision.LimitsV1}
+
 // noExpiry takes a key's expiry away.
 const noExpiry = "none"
 
 // none is a key that is not there.
-var none = held{Key{Kind: "none"}, ""}
+var none = held{key: Key{Kind: "none"}}
 
 // list is a key with a list.
-var list = held{Key{Kind: "list"}, ""}
+var list = held{key: Key{Kind: "list"}}
 
 // holding is a key with this text and no expiry.
 func holding(text string) held {
-	return held{Key{Kind: "string", Hex: hex.EncodeToString([]byte(text))}, ""}
+	return held{key: Key{Kind: "string", Hex: hex.EncodeToString([]byte(text))}}
 }
 
 // expiring is the key with half a minute to live: more than a test takes, and less than
 // any caller's clock sets, so that a call which sets the expiry shows.
-func (h held) expiring() held { return held{h.key, "30000"} }
+func (h held) expiring() held {
+	h.expire = "30000"
+	return h
+}
+
+// and is the key, and others after it.
+func (h held) and(more ...held) held {
+	h.more = append(slices.Clone(h.more), more...)
+	return h
+}
+
+// keys are all of them.
+func (h held) keys() []held { return append([]held{h}, h.more...) }
 
 // by is a call with these arguments.
-func by(argv ...string) request { return request{argv, ""} }
+func by(argv ...string) request { return request{append([]string{}, argv...), nil} }
 
-// after is the call after the key's expiry was set to so many ms, or taken away.
-func (r request) after(expire string) request { return request{r.argv, expire} }
+// after is the call after the keys' expiries were set to so many ms, or taken away, or left
+// where the text is empty.
+func (r request) after(expire ...string) request { return request{r.argv, expire} }
 
 // Make plays the tables of a script on a port and writes down what it answers, each
 // answer held against exact integers. still tells that the port's clock stands still.
@@ -106,10 +124,19 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 			if err := use(t.id, t.comment, t.flags); err != nil {
 				return nil, err
 			}
-			m := Test{t.id, t.comment, strings.Fields(t.flags), t.key.key, nil}
+			m := Test{ID: t.id, Comment: t.comment, Flags: strings.Fields(t.flags)}
 			asks := slices.Clone(t.steps)
-			if t.key.expire != "" {
-				asks[0].expire = t.key.expire
+			expire := make([]string, len(t.key.keys()))
+			for i, k := range t.key.keys() {
+				m.Keys = append(m.Keys, k.key)
+				expire[i] = k.expire
+			}
+			for i := range asks {
+				if i == 0 && strings.Join(expire, "") != "" {
+					asks[i].expire = expire
+				} else if asks[i].expire == nil {
+					asks[i].expire = make([]string, len(expire))
+				}
 			}
 			if err := m.make(script, &made, asks, p, still); err != nil {
 				return nil, fmt.Errorf("%s: test %d, %s: %w", script, t.id, t.comment, err)
@@ -133,7 +160,7 @@ func makeFile(script precision.Script, groups []group, retired []int, p Port, st
 
 // make makes the test's steps from the calls.
 func (t *Test) make(script precision.Script, g *Group, asks []request, p Port, still bool) (err error) {
-	if slices.ContainsFunc(asks, func(r request) bool { return g.Setting.byItsClock(slices.Concat(g.Argv, r.argv)) }) {
+	if slices.ContainsFunc(asks, func(r request) bool { return g.Setting.byItsClock(script, slices.Concat(g.Argv, r.argv)) }) {
 		if t.Steps, err = t.overClocks(script, g, asks); err != nil {
 			return err
 		}
@@ -160,15 +187,15 @@ func (t *Test) start(script precision.Script, g *Group, p Port, serverNs int64) 
 	if err := p.Arrange(g.Setting); err != nil {
 		return nil, err
 	}
-	if err := p.Hold(t.Key); err != nil {
+	if err := p.Hold(t.Keys); err != nil {
 		return nil, err
 	}
-	return newTruth(script, g.Setting, t.Key, serverNs), nil
+	return newTruth(script, g.Setting, t.Keys, serverNs), nil
 }
 
 // run makes the test's calls on the native port, each at its server's clock.
 func (t *Test) run(script precision.Script, g *Group, asks []request, p *NativePort, at clocks) ([]Step, error) {
-	made := Test{Flags: t.Flags, Key: t.Key}
+	made := Test{Flags: t.Flags, Keys: t.Keys}
 	p.Set(at[0])
 	o, err := made.start(script, g, p, at[0])
 	if err != nil {
@@ -180,8 +207,10 @@ func (t *Test) run(script precision.Script, g *Group, asks []request, p *NativeP
 		if err := made.step(o, g, r, p, true); err != nil {
 			return nil, fmt.Errorf("step %d, %.100q: %w", i, r.argv, err)
 		}
-		if s := &made.Steps[i]; o.expires {
-			s.TTLMs = newRange(max(o.ttlMs()-(slackNs-(at[i]-at[0]))/ms, 0), o.ttlMs())
+		for j, k := range o.keys {
+			if k.expires {
+				made.Steps[i].TTLMs[j] = newRange(max(k.ttlMs()-(slackNs-(at[i]-at[0]))/ms, 0), k.ttlMs())
+			}
 		}
 	}
 	return made.Steps, nil
@@ -189,15 +218,13 @@ func (t *Test) run(script precision.Script, g *Group, asks []request, p *NativeP
 
 // step makes one call, and the step of it.
 func (t *Test) step(o *truth, g *Group, r request, p Port, still bool) error {
-	if r.expire != "" {
-		if err := o.expire(r.expire); err != nil {
-			return err
-		}
+	if err := o.expire(r.expire); err != nil {
+		return err
 	}
 	argv := slices.Concat(g.Argv, r.argv)
 	var s Step
 	var err error
-	if g.Setting.Refuses == "SET" {
+	if g.Setting.refusedSet() > 0 {
 		s, err = t.refused(o, g, r, p, still)
 	} else {
 		var a answer
@@ -216,11 +243,11 @@ func (t *Test) step(o *truth, g *Group, r request, p Port, still bool) error {
 	return nil
 }
 
-// refused makes a test's one call, whose SET the server refuses. What SET has to be asked
-// for is seen when it is made first without that.
+// refused makes a test's one call, a SET of which the server refuses. What SET has to be
+// asked for is seen when it is made first without that.
 func (t *Test) refused(o *truth, g *Group, r request, p Port, still bool) (s Step, err error) {
 	argv := slices.Concat(g.Argv, r.argv)
-	before := *o
+	before := o.clone()
 	granted := g.Setting.refusing("")
 	granted.Prelude = ""
 	if err := p.Arrange(granted.complete()); err != nil {
@@ -233,21 +260,34 @@ func (t *Test) refused(o *truth, g *Group, r request, p Port, still bool) (s Ste
 	if s, err = o.step(argv, a, still); err != nil {
 		return s, err
 	}
-	if o.state == before.state {
+	var written []int
+	for i, k := range o.keys {
+		if k.state != before.keys[i].state {
+			written = append(written, i)
+		}
+	}
+	sets := g.Setting.refusedSet()
+	if len(written) < sets {
 		return s, errors.New("a SET is refused that is not asked for")
 	}
-	s = before.unanswered("REFUSED SET EX " + decimal(o.ttlMs()/1000))
-	if byServer(argv) && o.ttlMs() == before.ttlMs() {
+	done := s
+	at := written[sets-1]
+	ttlMs := o.keys[at].ttlMs()
+	s = before.unanswered("REFUSED SET EX " + decimal(ttlMs/1000))
+	if byServer(o.script, argv) && ttlMs == before.keys[at].ttlMs() {
 		s.Error = "REFUSED SET KEEPTTL"
+	}
+	for _, i := range written[:sets-1] {
+		s.State[i], s.TTLMs[i] = done.State[i], done.TTLMs[i]
 	}
 	if err := p.Arrange(g.Setting); err != nil {
 		return s, err
 	}
-	if err := p.Hold(t.Key); err != nil {
+	if err := p.Hold(t.Keys); err != nil {
 		return s, err
 	}
-	if a, err = ask(p, r.expire, argv); err == nil && a.refused != s.Error {
-		err = fmt.Errorf("error %q, want %q", a.refused, s.Error)
+	if a, err = ask(p, r.expire, argv); err == nil && (a.refused != s.Error || !s.keysAre(a.keys)) {
+		err = fmt.Errorf("error %q, want %q; keys %v, want %s, %s", a.refused, s.Error, a.keys, s.State, s.TTLMs)
 	}
 	return s, err
 }
@@ -268,9 +308,9 @@ func (s *Stream) make(script precision.Script, g *Group, p Port) (err error) {
 	if err := p.Arrange(g.Setting); err != nil {
 		return err
 	}
-	o := newTruth(script, g.Setting, none.key, epoch)
+	o := newTruth(script, g.Setting, []Key{none.key}, epoch)
 	s.SHA256, err = s.digest(g.Argv, p, func(argv []string, reply []string) error {
-		state, ttlMs, err := p.Look()
+		keys, err := p.Look()
 		if err != nil {
 			return err
 		}
@@ -278,7 +318,7 @@ func (s *Stream) make(script precision.Script, g *Group, p Port) (err error) {
 		if !ok {
 			return fmt.Errorf("%q has to be refused", argv)
 		}
-		_, _, err = o.call(&c, answer{reply: reply, state: state, ttlMs: ttlMs})
+		_, _, err = o.keys[0].call(&c, reply, keys[0])
 		return err
 	})
 	return err
@@ -286,7 +326,10 @@ func (s *Stream) make(script precision.Script, g *Group, p Port) (err error) {
 
 // tables are all groups of a script.
 func tables(script precision.Script) []group {
-	if script.IsWindow() {
+	switch {
+	case script == precision.LimitsV1:
+		return limitsTables()
+	case script.IsWindow():
 		return windowTables()
 	}
 	return gcraTables(script)

@@ -13,19 +13,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Port runs one script on one key.
+// Port runs one script on the keys of a test.
 type Port interface {
 	// Arrange has the calls that follow made in a setting.
 	Arrange(Setting) error
-	// Hold makes the key hold this and nothing else.
-	Hold(Key) error
-	// Expire gives the key an expiry in so many ms, or takes it away with none.
-	Expire(ms string) error
-	// Call makes one call: the four numbers of the reply, or the error reply.
+	// Hold makes the keys hold this and nothing else.
+	Hold([]Key) error
+	// Expire gives each key an expiry in so many ms, takes it away with none, or leaves
+	// it with nothing.
+	Expire([]string) error
+	// Call makes one call: the reply, in a row as a Reply has it, or the error reply.
 	Call(argv []string) (reply []string, refused string, err error)
-	// Look returns the key's bytes in hex, empty without a key and for a list, and its
-	// PTTL in ms: -1 without an expiry, -2 without a key.
-	Look() (state string, ttlMs int64, err error)
+	// Look looks at each key.
+	Look() ([]seen, error)
+}
+
+// seen is what is seen of a key: its bytes in hex, empty without a key and for a list, and
+// its PTTL in ms, -1 without an expiry, -2 without a key.
+type seen struct {
+	state string
+	ttlMs int64
 }
 
 // ErrDiffers means that a port answers otherwise than a vector says.
@@ -37,7 +44,7 @@ func (t *Test) Play(g *Group, p Port) error {
 	if err := p.Arrange(g.Setting); err != nil {
 		return err
 	}
-	if err := p.Hold(t.Key); err != nil {
+	if err := p.Hold(t.Keys); err != nil {
 		return err
 	}
 	for i, s := range t.Steps {
@@ -45,9 +52,9 @@ func (t *Test) Play(g *Group, p Port) error {
 		if err != nil {
 			return err
 		}
-		if !s.errorIs(a.refused) || !slices.EqualFunc(a.reply, s.Reply, isIn) || !s.stateIs(a.state) || !s.TTLMs.has(a.ttlMs) {
-			return fmt.Errorf("test %d, step %d, %.100q: %q %q, state %s, ttl %d: %w: %q %q, state %s, ttl %s",
-				t.ID, i, s.Argv, a.reply, a.refused, a.state, a.ttlMs, ErrDiffers, s.Reply, s.Error, s.State, s.TTLMs)
+		if !s.errorIs(a.refused) || !s.replyIs(a.reply) || !s.keysAre(a.keys) {
+			return fmt.Errorf("test %d, step %d, %.100q: %q %q, states and ttls %v: %w: %q %q, states %s, ttls %s",
+				t.ID, i, s.Argv, a.reply, a.refused, a.keys, ErrDiffers, s.Reply, s.Error, s.State, s.TTLMs)
 		}
 	}
 	return nil
@@ -57,21 +64,18 @@ func (t *Test) Play(g *Group, p Port) error {
 type answer struct {
 	reply   []string
 	refused string // the error reply
-	state   string // in hex
-	ttlMs   int64
+	keys    []seen
 }
 
 // ask makes one call, and looks.
-func ask(p Port, expire string, argv []string) (a answer, err error) {
-	if expire != "" {
-		if err := p.Expire(expire); err != nil {
-			return a, err
-		}
+func ask(p Port, expire []string, argv []string) (a answer, err error) {
+	if err := p.Expire(expire); err != nil {
+		return a, err
 	}
 	if a.reply, a.refused, err = p.Call(argv); err != nil {
 		return a, err
 	}
-	a.state, a.ttlMs, err = p.Look()
+	a.keys, err = p.Look()
 	return a, err
 }
 
@@ -81,13 +85,39 @@ func (s *Step) errorIs(refused string) bool {
 	return strings.HasPrefix(refused, s.Error) && (refused == "") == (s.Error == "")
 }
 
-// stateIs tells whether the key's bytes, in hex, are the step's.
-func (s *Step) stateIs(state string) bool {
-	if len(state) != len(s.State) {
+// replyIs tells whether a reply is the step's.
+func (s *Step) replyIs(reply []string) bool {
+	if len(reply) != len(s.Reply) {
 		return false
 	}
-	for i := range len(state) {
-		if s.State[i] != '.' && s.State[i] != state[i] {
+	for i, text := range reply {
+		if text != string(s.Reply[i]) && (isReceipt(i, len(reply)) || !isIn(text, s.Reply[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// keysAre tells whether the keys hold what the step says, for as long.
+func (s *Step) keysAre(keys []seen) bool {
+	if len(keys) != len(s.State) || len(keys) != len(s.TTLMs) {
+		return false
+	}
+	for i, key := range keys {
+		if !isLike(key.state, s.State[i]) || !s.TTLMs[i].has(key.ttlMs) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLike tells whether a text is another, in which a dot is any letter.
+func isLike(text, pattern string) bool {
+	if len(text) != len(pattern) {
+		return false
+	}
+	for i := range len(text) {
+		if pattern[i] != '.' && pattern[i] != text[i] {
 			return false
 		}
 	}
@@ -113,7 +143,7 @@ func (s *Stream) digest(groupArgv []string, p Port, seen func(argv, reply []stri
 	if err != nil {
 		return "", err
 	}
-	if err := p.Hold(Key{Kind: "none"}); err != nil {
+	if err := p.Hold([]Key{none.key}); err != nil {
 		return "", err
 	}
 	hash := sha256.New()
@@ -145,54 +175,79 @@ type Server interface {
 	Do(ctx context.Context, args ...any) *redis.Cmd
 }
 
-// ServerPort is a script on a key of a server.
+// ServerPort is a script on keys of a server.
 type ServerPort struct {
-	server    Server
-	text, key string
-	sha       string   // of the text, its setting's prelude before it
-	keys      []string // that the calls name
+	server       Server
+	text, prefix string
+	sha          string // of the text, its setting's prelude before it
+	setting      Setting
+	keys         []string
 }
 
-// NewServerPort loads a script's text.
-func NewServerPort(ctx context.Context, server Server, text, key string) (*ServerPort, error) {
+// NewServerPort loads a script's text. Its keys begin with a prefix; Hold of none takes
+// them away.
+func NewServerPort(ctx context.Context, server Server, text, prefix string) (*ServerPort, error) {
 	sha, err := server.ScriptLoad(ctx, text).Result()
-	return &ServerPort{server, text, key, sha, []string{key}}, err
+	return &ServerPort{server: server, text: text, prefix: prefix, sha: sha, setting: usual}, err
 }
 
 // Arrange loads the script's text with the setting's prelude before it.
 func (p *ServerPort) Arrange(s Setting) (err error) {
-	p.keys = slices.Repeat([]string{p.key}, s.Keys)
+	p.setting = s
 	p.sha, err = p.server.ScriptLoad(context.Background(), s.Prelude+p.text).Result()
 	return err
 }
 
-// Hold makes the key hold this and nothing else.
-func (p *ServerPort) Hold(k Key) error {
+// Hold makes the keys hold this and nothing else.
+func (p *ServerPort) Hold(keys []Key) error {
 	ctx := context.Background()
-	if err := p.server.Do(ctx, "DEL", p.key).Err(); err != nil {
-		return err
+	before := p.keys
+	p.keys = nil
+	for i := range max(len(before), len(keys)) {
+		key := fmt.Sprintf("%s:%d", p.prefix, i+1)
+		if err := p.server.Do(ctx, "DEL", key).Err(); err != nil {
+			return err
+		}
+		if i >= len(keys) {
+			continue
+		}
+		p.keys = append(p.keys, key)
+		if err := p.hold(ctx, key, keys[i]); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// hold makes a key that is not there hold this.
+func (p *ServerPort) hold(ctx context.Context, key string, k Key) error {
 	switch k.Kind {
 	case "none":
 		return nil
 	case "list":
-		return p.server.Do(ctx, "RPUSH", p.key, "a").Err()
+		return p.server.Do(ctx, "RPUSH", key, "a").Err()
 	default:
 		text, err := hex.DecodeString(k.Hex)
 		if err != nil {
 			return err
 		}
-		return p.server.Do(ctx, "SET", p.key, string(text)).Err()
+		return p.server.Do(ctx, "SET", key, string(text)).Err()
 	}
 }
 
-// Expire sets the key's expiry, or takes it away.
-func (p *ServerPort) Expire(ms string) error {
+// Expire sets the keys' expiries, or takes them away.
+func (p *ServerPort) Expire(list []string) (err error) {
 	ctx := context.Background()
-	if ms == noExpiry {
-		return p.server.Do(ctx, "PERSIST", p.key).Err()
+	for i, ms := range list {
+		switch {
+		case err != nil || ms == "":
+		case ms == noExpiry:
+			err = p.server.Do(ctx, "PERSIST", p.keys[i]).Err()
+		default:
+			err = p.server.Do(ctx, "PEXPIRE", p.keys[i], ms).Err()
+		}
 	}
-	return p.server.Do(ctx, "PEXPIRE", p.key, ms).Err()
+	return err
 }
 
 // Call makes one call by EVALSHA.
@@ -201,7 +256,7 @@ func (p *ServerPort) Call(argv []string) ([]string, string, error) {
 	for i, arg := range argv {
 		args[i] = arg
 	}
-	values, err := p.server.EvalSha(context.Background(), p.sha, p.keys, args...).Slice()
+	values, err := p.server.EvalSha(context.Background(), p.sha, named(p.setting, p.keys), args...).Slice()
 	var refused redis.Error
 	if errors.As(err, &refused) {
 		return nil, refused.Error(), nil
@@ -209,27 +264,52 @@ func (p *ServerPort) Call(argv []string) ([]string, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	reply := make([]string, len(values))
-	for i, value := range values {
-		n, ok := value.(int64)
-		if !ok {
-			return nil, "", fmt.Errorf("reply's element %d is no integer: %v", i, values)
-		}
-		reply[i] = strconv.FormatInt(n, 10)
+	reply, ok := inARow(values)
+	if !ok {
+		return nil, "", fmt.Errorf("%v is no reply", values)
 	}
 	return reply, "", nil
 }
 
-// Look reads the key.
-func (p *ServerPort) Look() (string, int64, error) {
+// inARow is a server's reply as a Reply has it; ok is false for one of another form.
+func inARow(values []any) (reply []string, ok bool) {
+	for _, value := range values {
+		key := []any{value}
+		if list, isList := value.([]any); isList {
+			if len(list) != each || len(reply) < common {
+				return nil, false
+			}
+			key = list
+		}
+		for i, value := range key {
+			n, isNumber := value.(int64)
+			text, isText := value.(string)
+			if isNumber {
+				text = strconv.FormatInt(n, 10)
+			}
+			if isNumber == isText || isText != (i == each-1) {
+				return nil, false
+			}
+			reply = append(reply, text)
+		}
+	}
+	return reply, true
+}
+
+// Look reads the keys.
+func (p *ServerPort) Look() ([]seen, error) {
 	ctx := context.Background()
-	ttlMs, err := p.server.Do(ctx, "PTTL", p.key).Int64()
-	if err != nil {
-		return "", 0, err
+	var all []seen
+	for _, key := range p.keys {
+		ttlMs, err := p.server.Do(ctx, "PTTL", key).Int64()
+		if err != nil {
+			return nil, err
+		}
+		text, err := p.server.Do(ctx, "GET", key).Text()
+		if err != nil && !errors.Is(err, redis.Nil) && !strings.HasPrefix(err.Error(), "WRONGTYPE") {
+			return nil, err
+		}
+		all = append(all, seen{hex.EncodeToString([]byte(text)), ttlMs})
 	}
-	text, err := p.server.Do(ctx, "GET", p.key).Text()
-	if err != nil && !errors.Is(err, redis.Nil) && !strings.HasPrefix(err.Error(), "WRONGTYPE") {
-		return "", 0, err
-	}
-	return hex.EncodeToString([]byte(text)), ttlMs, nil
+	return all, nil
 }

@@ -106,9 +106,6 @@ func windowExpiry() []group {
 // keeps the credit, gcra_v1 refuses them.
 func gcraCredit() group {
 	const e = epoch
-	credited := func(tatNs int64, credit string, lastNs int64) held {
-		return holding(fmt.Sprintf("%d %s %d", tatNs, credit, lastNs))
-	}
 	zeros := func(n int) string { return strings.Repeat("0", n) }
 	g := group{
 		comment: "a TAT with credit: gcra_v2 decides by the TAT and keeps the credit, gcra_v1 refuses it",

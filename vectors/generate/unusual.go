@@ -122,7 +122,7 @@ func gcraSettings(script precision.Script) []group {
 // otherKeys are calls that name no key, or two.
 func otherKeys(argv string, key held) []group {
 	var groups []group
-	for i, keys := range []int{0, 2} {
+	for i, keys := range []string{noKey, keysAndFirst} {
 		groups = append(groups, group{
 			comment: []string{"calls that name no key", "calls that name two keys"}[i],
 			argv:    argv, setting: &Setting{Keys: keys},

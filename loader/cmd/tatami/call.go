@@ -77,39 +77,53 @@ func (a *app) onRequest(r *request, ok func(loader.Result) bool) func(*cobra.Com
 		return nil
 	})
 	return func(command *cobra.Command, args []string) error {
-		if flags := command.Flags(); !flags.Changed("amount") || !flags.Changed("period") {
-			return fmt.Errorf("%s needs --amount and --period; see %s --help", command.Name(), command.CommandPath())
-		}
-		if err := r.check(); err != nil {
+		if err := r.complete(command); err != nil {
 			return err
 		}
 		return onServer(command, args)
 	}
 }
 
-func (a *app) printResult(result loader.Result, cost int64) error {
-	status, text := 0, fmt.Sprintf("refused, retry after %v, ", result.RetryAfter)
+// answer is a result in JSON.
+type answer struct {
+	Status       int    `json:"status"`
+	Remaining    int64  `json:"remaining"`
+	RetryAfterNS int64  `json:"retry_after_ns"`
+	ResetAfterNS int64  `json:"reset_after_ns"`
+	Key          string `json:"key"`
+}
+
+func answerOf(result loader.Result) answer {
+	status := 0
 	switch {
 	case result.Allowed:
-		status, text = 1, "admitted, "
+		status = 1
+	case result.Unfittable:
+		status = -1
+	}
+	return answer{status, result.Remaining, result.RetryAfter.Nanoseconds(), result.ResetAfter.Nanoseconds(), result.Key}
+}
+
+func (a *app) printResult(result loader.Result, cost int64) error {
+	text := fmt.Sprintf("refused, retry after %v, ", result.RetryAfter)
+	switch {
+	case result.Allowed:
+		text = "admitted, "
 	case result.Unfittable:
 		bound := "burst"
 		if result.Limit.Burst == 0 { // it is left out, or a window has none
 			bound = "amount"
 		}
-		status, text = -1, fmt.Sprintf("unfittable, cost %d is above the %s %d, ", cost, bound, result.Limit.Quota())
+		text = fmt.Sprintf("unfittable, cost %d is above the %s %d, ", cost, bound, result.Limit.Quota())
 	}
 	if cost == 0 {
 		text = ""
 	}
-	return a.print(struct {
-		Status       int    `json:"status"`
-		Remaining    int64  `json:"remaining"`
-		RetryAfterNS int64  `json:"retry_after_ns"`
-		ResetAfterNS int64  `json:"reset_after_ns"`
-		Key          string `json:"key"`
-	}{status, result.Remaining, result.RetryAfter.Nanoseconds(), result.ResetAfter.Nanoseconds(), result.Key},
-		fmt.Sprintf("%sremaining %d, reset after %v, %v, key %q\n", text, result.Remaining, result.ResetAfter, result.Limit, result.Key))
+	return a.print(answerOf(result), text+describeState(result))
+}
+
+func describeState(result loader.Result) string {
+	return fmt.Sprintf("remaining %d, reset after %v, %v, key %q\n", result.Remaining, result.ResetAfter, result.Limit, result.Key)
 }
 
 func (a *app) reset() *cobra.Command {

@@ -121,6 +121,14 @@ func (r *request) limiter(client redis.UniversalClient) (*loader.Limiter, error)
 	return loader.New(client, options...)
 }
 
+// complete checks the flags of a command to which the whole limit matters.
+func (r *request) complete(command *cobra.Command) error {
+	if flags := command.Flags(); !flags.Changed("amount") || !flags.Changed("period") {
+		return fmt.Errorf("%s needs --amount and --period; see %s --help", command.Name(), command.CommandPath())
+	}
+	return r.check()
+}
+
 // check refuses what is wrong before a server is asked.
 func (r *request) check() error {
 	if err := r.limit.Validate(); err != nil {
@@ -131,7 +139,11 @@ func (r *request) check() error {
 	if _, err := r.limiter(client); err != nil {
 		return err
 	}
-	if r.script != "" && strings.HasPrefix(r.script, "window_") != r.isWindow() {
+	kind := "gcra_"
+	if r.isWindow() {
+		kind = "window_"
+	}
+	if r.script != "" && !strings.HasPrefix(r.script, kind) {
 		return fmt.Errorf("--script %s does not keep %v", r.script, r.limit)
 	}
 	return nil

@@ -30,7 +30,7 @@ const (
 
 const exitHelp = `Exit codes:
   0  done; a call was admitted; every script is there
-  1  a call was refused; a script or a key is missing; load or verify reached no server
+  1  a call was refused, or would wait too long; a script or a key is missing; load or verify reached no server
   2  wrong usage, or a bad limit
   3  the server cannot be reached or answers with an error
 `
@@ -94,7 +94,8 @@ func (a *app) root() *cobra.Command {
 			"A server has 5 s to accept a connection and 5 s to answer a command; the URL may\n" +
 			"set others: redis://host:port?dial_timeout=1s&read_timeout=1s\n\n" + exitHelp,
 		Example: `  tatami load
-  tatami allow 42 --amount 300 --period 1m --burst 60 --name login`,
+  tatami allow 42 --amount 300 --period 1m --burst 60 --name login
+  tatami wait 42 --amount 300 --period 1m --timeout 30s && ./work`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -108,7 +109,7 @@ func (a *app) root() *cobra.Command {
 			"rediss:// for TLS (default $REDIS_URL, else redis://localhost:6379)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, errors on standard error too")
 	root.AddCommand(a.list(), a.load(), a.verify(), a.allow(), a.peek(),
-		a.inspect(), a.reset(), a.delete(), a.serve())
+		a.wait(), a.reserve(), a.settle(), a.inspect(), a.reset(), a.delete(), a.serve())
 	return root
 }
 
@@ -149,7 +150,7 @@ func (a *app) connected(all bool, do task) func(*cobra.Command, []string) error 
 		switch {
 		case err == nil || errors.As(err, &known):
 			return err
-		case errors.Is(err, loader.ErrLimit), errors.Is(err, loader.ErrCost):
+		case errors.Is(err, loader.ErrLimit), errors.Is(err, loader.ErrCost), errors.Is(err, loader.ErrAsks):
 			return &exit{exitUsage, err}
 		case all && errors.Is(err, loader.ErrUnreached):
 			return &exit{exitRefused, err}

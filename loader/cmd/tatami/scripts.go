@@ -45,7 +45,7 @@ func (a *app) list() *cobra.Command {
 		Short: "List the scripts: name, version, SHA1, status and bound",
 		Long: `List the scripts that this program carries, or those named. Needs no server.
 
-The version is the number in the name: allow and peek call the newest of each kind, or
+The version is the number in the name: allow, peek and wait call the newest of each kind, or
 the one that --script names. A candidate may still change, a released script never does.
 The bound says how far a script's decisions lie from exact integer arithmetic, over any
 number of calls; bound_ns is 0 for an exact one.`,

@@ -108,14 +108,14 @@ func TestList(t *testing.T) {
 
 // lines matches the lines of load and verify for one server.
 func lines(address, word string) string {
-	return `(` + regexp.QuoteMeta(address) + ` +\w+_v\d +[0-9a-f]{40} +` + word + `\n){3}`
+	return `(` + regexp.QuoteMeta(address) + ` +\w+_v\d +[0-9a-f]{40} +` + word + `\n){4}`
 }
 
 // jsonLines matches the same in JSON.
 func jsonLines(address string, loaded bool, bits int) string {
 	const line = `\{"server":"%s","name":"\w+_v[12]","sha1":"[0-9a-f]{40}","loaded":%v,"bits":%d\}`
 	one := fmt.Sprintf(line, regexp.QuoteMeta(address), loaded, bits)
-	return `\[` + one + `,` + one + `,` + one + `\]\n`
+	return `\[` + strings.Repeat(one+`,`, 3) + one + `\]\n`
 }
 
 func TestLoadAndVerify(t *testing.T) {
@@ -467,7 +467,20 @@ func TestUsage(t *testing.T) {
 		{call("peek", "k", "--prefix", "a{b"), `the prefix has a brace, by which a cluster chooses the slot`},
 		{call("delete", "k", "--prefix", "}"), `the prefix has a brace, by which a cluster chooses the slot`},
 		{call("allow", "k", "--script", "gcra_v0"),
-			`no script is named "gcra_v0"; there are gcra_v1, gcra_v2, window_v1`},
+			`no script is named "gcra_v0"; there are gcra_v1, gcra_v2, window_v1, limits_v1`},
+		{call("allow", "k", "--script", "limits_v1"),
+			`--script limits_v1 does not keep limit 300 per 1m0s burst 60 gcra`},
+		{call("wait", "k", "--script", "limits_v1", "--algorithm", "x"), `bad limit: .*`},
+		{[]string{"wait", "k"}, `wait needs --amount and --period; see tatami wait --help`},
+		{[]string{"reserve", "k"}, `reserve needs --amount and --period; see tatami reserve --help`},
+		{call("reserve", "k", "--and", ""), `--and "": reserve needs a KEY; see reserve --help`},
+		{call("reserve", "k", "--and", "l --amount 1"), `--and "l --amount 1": reserve needs --amount and --period; see reserve --help`},
+		{call("reserve", "k", "--and", "l --amount 1 --period 1m --prefix x"), `--and ".*": --prefix is one for all limits`},
+		{call("reserve", "k", "--and", "l --amount x"), `--and "l --amount x": invalid argument "x" for "--amount" flag: ` + notWhole},
+		{[]string{"settle"}, `requires at least 1 arg\(s\), only received 0`},
+		{[]string{"settle", "x"}, `USED "x" is ` + notWhole},
+		{[]string{"settle", "1", "--from", "/nonexistent"}, `open /nonexistent: .*`},
+		{[]string{"settle", "1", "--from", "tatami_test.go"}, `not an output of reserve --json: .*`},
 		{call("allow", "k", "--script", "window_v1"),
 			`--script window_v1 does not keep limit 300 per 1m0s burst 60 gcra`},
 		{[]string{"allow", "k", "--amount", "5", "--period", "1m", "--algorithm", "fixed_window", "--script", "gcra_v1"},

@@ -210,7 +210,7 @@ func TestLong(t *testing.T) {
 		return s.command(args)
 	}
 	if code := long("", 0xabc, "-long", "7", "-seed", "3"); code != 0 ||
-		!strings.Contains(out.String(), "every claim held over 15 decisions of seed 3; hash 0x0000000000000abc\n") {
+		!strings.Contains(out.String(), "every claim held over 20 decisions of seed 3; hash 0x0000000000000abc\n") {
 		t.Errorf("exit code %d\n%s%s", code, &out, &errs)
 	}
 	if code := long("call 3 broke", 0xabc, "-long", "7"); code != 1 || !strings.Contains(errs.String(), "gcra_v2 on native: call 3 broke") ||

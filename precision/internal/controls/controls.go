@@ -28,7 +28,8 @@ type control struct {
 	script precision.Script // what it claims to be
 	text   string           // "": the script's own, patched
 	patch  []replacement
-	calls  []precision.Call // on which the fault shows
+	calls  []precision.Call       // on which the fault shows
+	limits []precision.LimitsCall // of limits_v1
 	// expected is what is wrong with it, in the order below. Just that must be seen.
 	expected []string
 }

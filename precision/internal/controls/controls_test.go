@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -61,6 +62,9 @@ func TestFigures(t *testing.T) {
 		// a counter on the key is overwritten by the first of 100 calls, and 10 more fit
 		"a foreign number is taken for a TAT":       {11, 1, 0, 0, 0, 0},
 		"a window's counts live for its own window": {110, 99, 90000000000, 0, 0, 100000},
+		// 40 units of each 100 that are asked for fit beside the 100 that were really used: 20
+		// of what is given back had drained, and are spent twice
+		"the usual refund: the TAT less units x interval": {1600, 1400, 20000000000, 0, 20000000000, 0},
 		// credit leaves a last TAT, which decides nothing
 		"the last TAT stays": {19, 19, 0, 0, 0, 0},
 	} {
@@ -225,7 +229,8 @@ func TestControlsOnServer(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = real.Close() })
 	for _, c := range list() {
-		if slices.Contains(c.expected, ttl) || c.calls[0].ServerNs > 0 {
+		if slices.Contains(c.expected, ttl) || c.calls != nil && c.calls[0].ServerNs > 0 ||
+			c.limits != nil && c.limits[0].Asks[0].ServerNs > 0 {
 			continue
 		}
 		text, err := c.source()
@@ -236,8 +241,13 @@ func TestControlsOnServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trace := precision.NewTraceOf(c.script, c.calls)
-		outcomes := map[precision.Driver][]precision.Outcome{}
+		trace := precision.Trial(precision.NewTraceOf(c.script, c.calls))
+		if c.limits != nil {
+			if trace, err = precision.NewLimitsTraceOf(c.limits); err != nil {
+				t.Fatal(err)
+			}
+		}
+		answers := map[precision.Driver]precision.Answers{}
 		for _, d := range []interface {
 			precision.Driver
 			Replace(precision.Script, string) error
@@ -245,24 +255,25 @@ func TestControlsOnServer(t *testing.T) {
 			if err := d.Replace(c.script, text); err != nil {
 				t.Fatal(err)
 			}
-			outcomes[d] = make([]precision.Outcome, len(c.calls))
-			if err := d.Play(c.script, "k", c.calls, outcomes[d]); err != nil {
+			if answers[d], err = trace.Play(d, "k"); err != nil {
 				t.Fatal(err)
 			}
-			if err := d.Forget("k"); err != nil {
-				t.Fatal(err)
-			}
-			if tally := precision.Judge(trace, outcomes[d]); tally.Sound() {
+			if tally := answers[d].Judge(); tally.Sound() {
 				t.Errorf("%s passes on %s", c.fault, d.Name())
 			}
 		}
-		for i, want := range outcomes[asset] {
-			got := outcomes[real][i]
-			if got.Err != want.Err || got.Verdict != want.Verdict || got.State != want.State {
-				t.Fatalf("%s: call %d, %+v: server %+v, emulator %+v", c.fault, i, c.calls[i], got, want)
+		for i := range trace.Len() {
+			call, want := answers[asset].Line(i)
+			if _, got := answers[real].Line(i); withoutTTL(got) != withoutTTL(want) {
+				t.Fatalf("%s: call %d, %s: server %s, emulator %s", c.fault, i, call, got, want)
 			}
 		}
 	}
+}
+
+// withoutTTL is an outcome without what a real server's clock makes of a ttl.
+func withoutTTL(outcome string) string {
+	return regexp.MustCompile(`TTLMs:-?\d+ TTLSlackMs:\d+`).ReplaceAllString(outcome, "")
 }
 
 func TestPatchAppliesOnce(t *testing.T) {
@@ -271,5 +282,19 @@ func TestPatchAppliesOnce(t *testing.T) {
 		if text, err := c.source(); err == nil {
 			t.Errorf("replacing %q gives %.40q", old, text)
 		}
+	}
+}
+
+// The usual refund is measured by what was really used: it lets 200 units more through.
+func TestMeasureOfLimits(t *testing.T) {
+	controls := list()
+	c := &controls[slices.IndexFunc(controls, func(c control) bool { return strings.HasPrefix(c.fault, "the usual refund") })]
+	text, err := c.source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.run(text, 0)
+	if err != nil || r.Calls != int64(len(c.limits)) || r.Right != 1400 || r.Admitted != 1600 {
+		t.Errorf("%d calls of %d, %d units where %d are right, want 1600 and 1400: %v", r.Calls, len(c.limits), r.Admitted, r.Right, err)
 	}
 }

@@ -194,5 +194,58 @@ func list() []control {
 			calls:    every(window(10, 100*second, true), 1000, second),
 			expected: []string{early, reply, state, ttl, difference},
 		},
+		{
+			fault: "the usual refund: the TAT less units x interval", script: precision.LimitsV1,
+			patch: []replacement{
+				{"        if c > worth then\n          c = worth\n        end\n        if c > 0 and worth <= ahead then",
+					"        if c > 0 and c <= ahead then"},
+				{"worth < 2^53 and since >= 0 and since < 2^53", "true"}},
+			limits:   refunded(),
+			expected: []string{early, reply, state, ttl, difference},
+		}, {
+			fault: "interval floored, of several limits", script: precision.LimitsV1,
+			patch: []replacement{{"(period_ns + -period_ns % amount) / amount",
+				"(period_ns - period_ns % amount) / amount"}},
+			limits:   pairs(gcra(400_000_000, second, 10), window(65535, second, false), 10000, 1),
+			expected: []string{early, reply, state, difference},
+		}, {
+			fault: "burst off by one, of several limits", script: precision.LimitsV1,
+			patch:    []replacement{{"local tau = interval * burst", "local tau = interval * (burst - 1)"}},
+			limits:   pairs(gcra(1, second, 1), window(60, 60*second, true), 1000, 100*ms),
+			expected: []string{late, reply, difference},
+		}, {
+			fault: "the limits that fit are charged for a call that is refused", script: precision.LimitsV1,
+			patch: []replacement{{"if text and reply[1] < 1 and ARGV[6 * at + 1] == '' then", "if false then"},
+				{"        if cost > 0 and reply[1] == 1 then\n          ahead", "        if cost > 0 then\n          ahead"},
+				{"        if cost > 0 and reply[1] == 1 then\n          current", "        if cost > 0 then\n          current"}},
+			limits:   pairs(gcra(100, 60*second, 100), window(5, second, false), 1000, 20*ms),
+			expected: []string{late, reply, state, ttl, difference},
+		}, {
+			fault: "the wait of the last limit", script: precision.LimitsV1,
+			patch:    []replacement{{"reply[2] = math.max(reply[2], retry)", "reply[2] = retry"}},
+			limits:   pairs(gcra(5, 60*second, 5), window(5, second, false), 1000, 20*ms),
+			expected: []string{reply, difference},
+		}, {
+			fault: "a settlement is dropped with the call that is refused", script: precision.LimitsV1,
+			patch: []replacement{{"if text and reply[1] < 1 and ARGV[6 * at + 1] == '' then", "if text and reply[1] < 1 then"},
+				{"answer[2] + tonumber(ARGV[6 * at])", "answer[2] + math.max(tonumber(ARGV[6 * at]), 0)"}},
+			limits:   settledBesideARefusal(),
+			expected: []string{late, reply, state, difference},
+		}, {
+			fault: "expiry of several limits kept at every write", script: precision.LimitsV1,
+			patch:    []replacement{{"elseif expiry_s ~= was_s then", "elseif not was_s then"}},
+			limits:   withServer(pairs(gcra(1, second, 5), window(60, 60*second, true), 1000, 100*ms), true),
+			expected: []string{early, reply, state, ttl, difference},
+		}, {
+			fault: "a key that was given back to expires by its TAT", script: precision.LimitsV1,
+			patch:    []replacement{{"          expiry_s = last_s\n", "          expiry_s = tat_s\n"}},
+			limits:   refunded(),
+			expected: []string{ttl, difference},
+		}, {
+			fault: "the receipt without its credit", script: precision.LimitsV1,
+			patch:    []replacement{{"          receipt = text .. ' ' .. credit\n", "          receipt = text\n"}},
+			limits:   refunded(),
+			expected: []string{reply, difference},
+		},
 	}
 }

@@ -64,7 +64,7 @@ func Check(results []Result) error {
 
 // generated is how many of the suite's own traces a control is played on, besides
 // the one that is made for it: one of each style.
-const generated = 10
+const generated = 12
 
 // Run plays every control in the emulator.
 func Run() ([]Result, error) { return play(list()) }
@@ -99,20 +99,7 @@ func (c *control) run(text string, generated int) (Result, error) {
 	if err := asset.Replace(c.script, text); err != nil {
 		return r, err
 	}
-	own := slices.Clone(c.calls)
-	for i := range own {
-		if own[i].ServerNs == 0 {
-			own[i].ServerNs = own[i].NowNs
-		}
-	}
-	judge := func(t *precision.Trace) (precision.Tally, []precision.Outcome, error) {
-		outcomes, err := precision.Play(asset, c.script, "control", t.Calls)
-		if err != nil {
-			return precision.Tally{}, nil, err
-		}
-		return precision.Judge(t, outcomes), outcomes, nil
-	}
-	tally, outcomes, err := judge(precision.NewTraceOf(c.script, own))
+	tally, err := r.own(asset, c)
 	if err != nil {
 		return r, err
 	}
@@ -127,16 +114,43 @@ func (c *control) run(text string, generated int) (Result, error) {
 			r.Wrong = append(r.Wrong, way.name)
 		}
 	}
-	if err := r.measure(own, outcomes); err != nil {
-		return r, err
-	}
 	for i := range generated {
-		tally, _, err := judge(precision.NewTrace(c.script, 1, i))
-		if r.Generated = tally.Broken; err != nil || r.Generated != "" {
+		answers, err := precision.NewTrial(c.script, 1, i).Play(asset, "control")
+		if err != nil {
 			return r, err
+		}
+		tally := answers.Judge()
+		if r.Generated = tally.Broken; r.Generated != "" {
+			break
 		}
 	}
 	return r, nil
+}
+
+// own plays the control's own trace and measures it.
+func (r *Result) own(d precision.Driver, c *control) (precision.Tally, error) {
+	if c.script == precision.LimitsV1 {
+		trace, err := precision.NewLimitsTraceOf(withServer(c.limits, false))
+		if err != nil {
+			return precision.Tally{}, err
+		}
+		outcomes, err := precision.PlayLimits(d, "control", trace.Calls)
+		if err != nil {
+			return precision.Tally{}, err
+		}
+		return precision.JudgeLimits(trace, outcomes), r.measureLimits(trace.Calls, outcomes)
+	}
+	own := slices.Clone(c.calls)
+	for i := range own {
+		if own[i].ServerNs == 0 {
+			own[i].ServerNs = own[i].NowNs
+		}
+	}
+	outcomes, err := precision.Play(d, c.script, "control", own)
+	if err != nil {
+		return precision.Tally{}, err
+	}
+	return precision.Judge(precision.NewTraceOf(c.script, own), outcomes), r.measure(own, outcomes)
 }
 
 // measure follows the control's own trace with exact limiters: one that decides for

@@ -27,13 +27,19 @@ func (s *suite) generated(n int) []interpreters.Call {
 			calls = append(calls, c.plain())
 		}
 	}
+	if len(s.traces) == 0 {
+		for range n / 2 {
+			calls = append(calls, s.edges[rng.IntN(len(s.edges))].plain())
+		}
+		return calls
+	}
 	good, _ := ordinary(s.script.IsWindow())
 	for range n / 8 {
 		calls = append(calls, s.edges[rng.IntN(len(s.edges))].plain(), s.edges[rng.IntN(len(s.edges))].plain())
 		args := slices.Clone(good)
 		args[3], args[4] = costs[rng.IntN(len(costs))], hostile.Clocks[rng.IntN(len(hostile.Clocks))]
 		state := hostile.States[rng.IntN(len(hostile.States))].Text
-		calls = append(calls, interpreters.Call{UnixUs: serverUs, Keys: 1, Args: args, Key: native.Key{Exists: true, Text: state}})
+		calls = append(calls, interpreters.Call{UnixUs: serverUs, Args: args, Keys: []native.Key{{Exists: true, Text: state}}})
 	}
 	most := len(calls) + n/4
 	for i := range n / 8 {
@@ -50,20 +56,17 @@ func (s *suite) generated(n int) []interpreters.Call {
 
 // isRare tells whether the trial is of a server, a key or a command as no trace has them.
 func (c *trial) isRare() bool {
-	return c.server != "" || c.list || c.readOnly || len(c.keys) != 1 || len(c.args) > 5 || c.unixUs <= 1e15
+	return c.server != "" || c.list || c.readOnly || len(c.keys) != 1 || c.unixUs <= 1e15 || len(c.args) > 5 && len(c.args) != 7
 }
 
 // plain is the trial as an interpreter makes it.
 func (c *trial) plain() interpreters.Call {
-	call := interpreters.Call{UnixUs: c.unixUs, Prelude: c.server, Keys: len(c.keys), Args: c.args}
+	call := interpreters.Call{UnixUs: c.unixUs, Prelude: c.server, Keys: c.keys, Args: c.args}
 	switch {
 	case c.list:
 		call.Refuses = "GET"
 	case c.readOnly:
 		call.Refuses = "SET"
-	}
-	if !c.missing {
-		call.Key = native.Key{Exists: true, Text: c.held}
 	}
 	return call
 }
@@ -72,7 +75,7 @@ func (c *trial) plain() interpreters.Call {
 // trace's calls did; a window of another period then gets this one's.
 func (s *suite) ofTrace(rng *rand.Rand, t *precision.Trace, i int) interpreters.Call {
 	c := &t.Calls[i]
-	call := interpreters.Call{UnixUs: c.NowNs / 1000, Keys: 1, Args: c.Args(s.script)}
+	call := interpreters.Call{UnixUs: c.NowNs / 1000, Keys: []native.Key{{}}, Args: c.Args(s.script)}
 	left := i - 1
 	if rng.IntN(4) == 0 {
 		left = rng.IntN(len(t.Native))
@@ -84,9 +87,9 @@ func (s *suite) ofTrace(rng *rand.Rand, t *precision.Trace, i int) interpreters.
 	if s.script.IsWindow() && rng.IntN(4) > 0 {
 		state.PeriodNs = uint32(c.PeriodNs)
 	}
-	call.Key = native.Key{Exists: true, Text: state.Text(s.script)}
+	call.Keys[0] = native.Key{Exists: true, Text: state.Text(s.script)}
 	if c.Given != "" {
-		call.Key.Text = c.Given
+		call.Keys[0].Text = c.Given
 	}
 	return call
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tatami-rate/tatami/emulator/interpreters"
 	"github.com/tatami-rate/tatami/emulator/native"
+	"github.com/tatami-rate/tatami/precision"
 )
 
 // evidence plays explained mutants of the suite's script on an interpreter, each call by the
@@ -47,34 +49,27 @@ func (s *suite) evidence(ctx context.Context, name, script string, mutants []mut
 // port is the outcome of the call by the native port. It reads numbers as Redis' Lua 5.1 does:
 // of others ok is only true where the arguments are digits.
 func (s *suite) port(name string, c interpreters.Call) (outcome string, ok bool) {
-	if c.Refuses != "" || c.Prelude != "" || c.Keys != 1 {
+	if c.Refuses != "" || c.Prelude != "" {
 		return "", false
 	}
-	for _, arg := range c.Args {
-		if name != "lua5.1" && (arg == "" || strings.Trim(arg, "0123456789") != "" && arg != "fixed" && arg != "sliding") {
+	for i, arg := range c.Args {
+		plain := arg != "" && strings.Trim(arg, "0123456789") == "" || arg == "fixed" || arg == "sliding"
+		if s.script == precision.LimitsV1 {
+			plain = plain || arg == "" || arg == "gcra" || i%6 == 0 || digitsBelowZero.MatchString(arg)
+		}
+		if name != "lua5.1" && !plain {
 			return "", false
 		}
 	}
-	key, d, _ := native.Call(string(s.script), c.Key, c.Args, native.ServerClock(c.UnixUs))
-	if d.Err != "" {
-		return "error " + d.Err, true
-	}
-	outcome = fmt.Sprintf("%d %d %d %d", d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs)
-	switch {
-	case d.Written && d.TTLS > 0:
-		outcome += fmt.Sprintf(" %x EX %d", key.Text, d.TTLS)
-	case d.Written:
-		outcome += fmt.Sprintf(" %x KEEPTTL", key.Text)
-	}
-	return outcome, true
+	after, reply, _ := native.Call(string(s.script), c.Keys, c.Args, native.ServerClock(c.UnixUs))
+	return interpreters.Outcome(reply, after), true
 }
+
+var digitsBelowZero = regexp.MustCompile(`^-[0-9]+$`)
 
 // show is a call, for a reader.
 func show(c interpreters.Call) string {
-	text := fmt.Sprintf("%.80q on %.60q", c.Args, c.Key.Text)
-	if !c.Key.Exists {
-		text = fmt.Sprintf("%.80q on no key", c.Args)
-	}
+	text := fmt.Sprintf("%.80q on %s", c.Args, held(c.Keys))
 	if c.Refuses != "" {
 		text += ", " + c.Refuses + " refused"
 	}

@@ -68,13 +68,14 @@ func run(only string) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "asset\tmutants\tby arguments\tby edges\tby traces\tkilled\tby vectors alone\tsurvive\texplained\t")
 	total, killed := 0, 0
-	for _, a := range precision.Scripts {
-		name := string(a.Script)
+	for _, s := range precision.Scripts {
+		script := s.Script
+		name := string(script)
 		if only != "" && only != name {
 			continue
 		}
 		mutants := all[name]
-		r, err := newSuite(a.Script).try(mutants, of, found)
+		r, err := newSuite(script).try(mutants, of, found)
 		if err != nil {
 			return err
 		}
@@ -161,8 +162,9 @@ func (s *suite) try(mutants []mutant, of map[string]*rule, found []string) (r re
 // allMutants are those of each asset.
 func allMutants() (map[string][]mutant, error) {
 	all := map[string][]mutant{}
-	for _, a := range precision.Scripts {
-		name := string(a.Script)
+	for _, s := range precision.Scripts {
+		script := s.Script
+		name := string(script)
 		mutants, err := mutate(name, lua.Assets[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

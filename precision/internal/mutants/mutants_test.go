@@ -34,14 +34,15 @@ func allExplained(t *testing.T) (all map[string][]mutant, of map[string]*rule) {
 // Mutants that no explanation excuses fall. The sample is the same at every run.
 func TestSampleOfMutantsIsKilled(t *testing.T) {
 	all, of := allExplained(t)
-	for _, a := range precision.Scripts {
-		name := string(a.Script)
+	for _, s := range precision.Scripts {
+		script := s.Script
+		name := string(script)
 		t.Run(name, func(t *testing.T) {
 			mutants := slices.DeleteFunc(all[name], func(m mutant) bool { return of[m.String()] != nil })
 			rng := rand.New(rand.NewPCG(1, 1))
 			rng.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 			mutants = mutants[:sampled]
-			s := newSuite(a.Script)
+			s := newSuite(script)
 			if part, how, err := s.fall(lua.Assets[name]); err != nil || part != "" {
 				t.Fatalf("the script itself falls: %s, %v", how, err)
 			}

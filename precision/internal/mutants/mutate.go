@@ -95,14 +95,19 @@ func mutate(asset, script string) ([]mutant, error) {
 		}
 	}
 	for _, at := range statements.FindAllStringSubmatchIndex(script, -1) {
-		m.add(at[2], at[3], "do end")
+		if !goesOn.MatchString(script[at[1]:]) {
+			m.add(at[2], at[3], "do end")
+		}
 	}
 	return m.mutants, nil
 }
 
 // statements are lines inside a block that are nothing but an assignment or the return of
 // a name: a script without one of them is a script too.
-var statements = regexp.MustCompile(`(?m)^ +([a-z_0-9]+(?:, [a-z_0-9]+)* = .*[^,\n]|return [a-z]+(?: -- .*)?)$`)
+var statements = regexp.MustCompile(`(?m)^ +([a-z_0-9]+(?:, [a-z_0-9]+)* = .*[^,(\n]|return [a-z]+(?: -- .*)?)$`)
+
+// goesOn fits what follows a line whose statement does not end there.
+var goesOn = regexp.MustCompile(`^\n +(\+|-[^-]|\.\.|and |or )`)
 
 // termEnd is the index of the last token of the term that starts with token at.
 func termEnd(all []token, at int) int {

@@ -29,17 +29,18 @@ func needInterpreter(t *testing.T, name string) {
 // Every survivor does on every interpreter as its rule says.
 func TestSurvivors(t *testing.T) {
 	all, of := allExplained(t)
-	for _, a := range precision.Scripts {
-		s := newSuite(a.Script)
+	for _, s := range precision.Scripts {
+		script := s.Script
+		s := newSuite(script)
 		calls := s.generated(fewWitnesses)
-		explained := slices.DeleteFunc(slices.Clone(all[string(a.Script)]), func(m mutant) bool { return of[m.String()] == nil })
+		explained := slices.DeleteFunc(slices.Clone(all[string(script)]), func(m mutant) bool { return of[m.String()] == nil })
 		if len(explained) == 0 {
-			t.Errorf("%s has no survivors", a.Script)
+			t.Errorf("%s has no survivors", script)
 		}
 		for _, name := range interpreters.Names {
-			t.Run(string(a.Script)+", "+name, func(t *testing.T) {
+			t.Run(string(script)+", "+name, func(t *testing.T) {
 				needInterpreter(t, name)
-				against, err := s.evidence(t.Context(), name, lua.Assets[string(a.Script)], explained, of, calls)
+				against, err := s.evidence(t.Context(), name, lua.Assets[string(script)], explained, of, calls)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -54,8 +55,9 @@ func TestSurvivors(t *testing.T) {
 // A mutant that differs is named on every interpreter when a rule says that it is equal.
 func TestFalseEvidence(t *testing.T) {
 	all, of := allExplained(t)
-	for _, a := range precision.Scripts {
-		name := string(a.Script)
+	for _, s := range precision.Scripts {
+		script := s.Script
+		name := string(script)
 		mutants := slices.DeleteFunc(all[name], func(m mutant) bool { return of[m.String()] != nil })
 		rng := rand.New(rand.NewPCG(2, 2))
 		rng.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
@@ -64,7 +66,7 @@ func TestFalseEvidence(t *testing.T) {
 		for _, m := range mutants {
 			put[m.String()] = &rule{name: "invented"}
 		}
-		s := newSuite(a.Script)
+		s := newSuite(script)
 		calls := s.generated(fewWitnesses)
 		for _, interpreter := range interpreters.Names {
 			t.Run(name+", "+interpreter, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,20 +17,23 @@ import (
 	"github.com/tatami-rate/tatami/precision"
 )
 
-// trial is one call with texts that no trace would pass, on a key that holds
-// anything, with the answer of the native port.
+// trial is one call with texts that no trace would pass, on keys that hold anything, with the
+// answer of the native port.
 type trial struct {
-	unixUs   int64  // the server's clock
-	held     string // what the key holds before, unless missing is set
-	missing  bool
-	list     bool // it holds a list instead
-	endless  bool // it has no expiry
+	unixUs   int64 // the server's clock
+	keys     []native.Key
+	list     bool // the last key holds a list instead
+	endless  bool // they have no expiry
 	readOnly bool
 	server   string // what stands before the script, to run it as on another server
-	keys     []string
 	args     []string
 	want     string
 }
+
+// holding is one key, which holds a text, and missing one that holds nothing.
+func holding(text string) []native.Key { return []native.Key{{Name: "k", Exists: true, Text: text}} }
+
+var missing = []native.Key{{Name: "k"}}
 
 const (
 	heldTTLMs = 90000
@@ -61,25 +65,24 @@ const noTime = `local redis = setmetatable({pcall = function(name, ...)
 end}, {__index = redis})
 `
 
-// kinds are what a trial's server may be.
-var kinds = []string{"", narrowLong, noTime}
-
-// run makes the call and returns all that can be seen of it. shas are those of the script
-// by server.
-func (c *trial) run(r *emulator.Redis, shas map[string]string) string {
-	sha := shas[c.server]
+// run makes the call and returns all that can be seen of it. sha is that of the script.
+func (c *trial) run(r *emulator.Redis, sha string) string {
 	ctx := context.Background()
 	r.SetTime(time.UnixMicro(c.unixUs))
-	switch {
-	case c.missing:
-		r.Do(ctx, "DEL", "k")
-	case c.list:
-		r.Do(ctx, "DEL", "k")
-		r.Do(ctx, "RPUSH", "k", "a")
-	case c.endless:
-		r.Do(ctx, "SET", "k", c.held)
-	default:
-		r.Do(ctx, "SET", "k", c.held, "PX", heldTTLMs)
+	names := make([]string, len(c.keys))
+	for i, key := range c.keys {
+		names[i] = key.Name
+		switch {
+		case c.list && i == len(c.keys)-1:
+			r.Do(ctx, "DEL", key.Name)
+			r.Do(ctx, "RPUSH", key.Name, "a")
+		case !key.Exists:
+			r.Do(ctx, "DEL", key.Name)
+		case c.endless:
+			r.Do(ctx, "SET", key.Name, key.Text)
+		default:
+			r.Do(ctx, "SET", key.Name, key.Text, "PX", heldTTLMs)
+		}
 	}
 	args := make([]any, len(c.args))
 	for i, arg := range c.args {
@@ -89,7 +92,11 @@ func (c *trial) run(r *emulator.Redis, shas map[string]string) string {
 	if c.readOnly {
 		eval = r.EvalShaRO
 	}
-	return seen(eval(ctx, sha, c.keys, args...)) + " " + seen(r.Do(ctx, "GET", "k")) + " " + seen(r.Do(ctx, "PTTL", "k"))
+	all := seen(eval(ctx, sha, names, args...))
+	for _, name := range names {
+		all += " " + seen(r.Do(ctx, "GET", name)) + " " + seen(r.Do(ctx, "PTTL", name))
+	}
+	return all
 }
 
 func seen(cmd *redis.Cmd) string {
@@ -99,57 +106,59 @@ func seen(cmd *redis.Cmd) string {
 	return fmt.Sprintf("%q", fmt.Sprint(cmd.Val()))
 }
 
+const wrongType = "error WRONGTYPE Operation against a key holding the wrong kind of value"
+
 // expect sets what run must return, from the native port.
 func (c *trial) expect(script precision.Script) {
-	answer, held, ttlMs := c.native(script)
-	state := fmt.Sprintf("%q", held)
-	switch {
-	case c.list:
-		state, ttlMs = "error WRONGTYPE Operation against a key holding the wrong kind of value", -1
-	case c.missing && held == "":
-		state, ttlMs = "error redis: nil", -2
-	}
-	c.want = fmt.Sprintf("%s %s %q", answer, state, strconv.FormatInt(ttlMs, 10))
-}
-
-func (c *trial) native(script precision.Script) (answer, held string, ttlMs int64) {
-	held, ttlMs = c.held, heldTTLMs
-	if c.endless {
-		ttlMs = -1
-	}
-	third := "burst"
-	if script.IsWindow() {
-		third = "mode"
-	}
-	if len(c.keys) != 1 || len(c.args) > 5 {
-		return fmt.Sprintf("error BADARG %s: takes 1 key, then amount period_ns %s cost [now_ns]", script, third), held, ttlMs
-	}
-	if c.list { // the arguments of such a trial are good
-		return "error WRONGTYPE Operation against a key holding the wrong kind of value", held, ttlMs
-	}
-	after, d := c.decide(script)
-	switch {
-	case c.server == noTime && len(c.args) == 4:
-		return "error NOPERM no permission to run time", held, ttlMs
-	case d.Err != "":
-		return "error " + d.Err, held, ttlMs
-	case d.Written && c.readOnly:
-		return "error ERR Write commands are not allowed from read-only scripts.", held, ttlMs
-	case d.Written:
-		held = after
-		if d.TTLS > 0 {
-			ttlMs = d.TTLS * 1000
-		} else if c.missing {
-			ttlMs = -1
+	after, reply, _ := native.Call(string(script), c.keys, c.args, native.ServerClock(c.unixUs))
+	written := []native.Decision{reply.Decision}
+	numbers := func(d native.Decision) []any { return []any{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs} }
+	values := numbers(reply.Decision)
+	if reply.Limits != nil {
+		written, values = nil, []any{reply.Status, reply.RetryAfterNs}
+		for _, l := range reply.Limits {
+			written, values = append(written, l.Decision), append(values, append(numbers(l.Decision), l.Receipt))
 		}
 	}
-	return fmt.Sprintf("%q", fmt.Sprint([]int64{d.Status, d.Remaining, d.RetryAfterNs, d.ResetAfterNs})), held, ttlMs
+	c.want = fmt.Sprintf("%q", fmt.Sprint(values))
+	writes := slices.ContainsFunc(written, func(d native.Decision) bool { return d.Written })
+	isForm := strings.Contains(reply.Err, ": takes 1 ")
+	switch {
+	case c.server == noTime && !isForm && c.byServer(script): // the arguments of such a trial are good
+		c.want, writes = "error NOPERM no permission to run time", false
+	case c.list && !isForm:
+		c.want, writes = wrongType, false
+	case reply.Err != "":
+		c.want = "error " + reply.Err
+	case writes && c.readOnly:
+		c.want, writes = "error ERR Write commands are not allowed from read-only scripts.", false
+	}
+	for i, key := range c.keys {
+		d := native.Decision{}
+		if writes {
+			key, d = after[i], written[i]
+		}
+		state, ttlMs := fmt.Sprintf("%q", key.Text), int64(heldTTLMs)
+		switch {
+		case c.list && i == len(c.keys)-1:
+			state, ttlMs = wrongType, -1
+		case !key.Exists:
+			state, ttlMs = "error redis: nil", -2
+		case d.TTLS > 0:
+			ttlMs = d.TTLS * 1000
+		case c.endless:
+			ttlMs = -1
+		}
+		c.want += fmt.Sprintf(" %s %q", state, strconv.FormatInt(ttlMs, 10))
+	}
 }
 
-// decide asks the native port; after is the state as text.
-func (c *trial) decide(script precision.Script) (after string, d native.Decision) {
-	key, d, _ := native.Call(string(script), native.Key{Exists: !c.missing, Text: c.held}, c.args, native.ServerClock(c.unixUs))
-	return key.Text, d
+// byServer tells whether the call takes the server's clock.
+func (c *trial) byServer(script precision.Script) bool {
+	if script == precision.LimitsV1 {
+		return c.args[0] == ""
+	}
+	return len(c.args) < 5 || c.args[4] == ""
 }
 
 // ordinary are the arguments of a call that fits, of 300 units a minute, and what its key
@@ -173,9 +182,6 @@ func trials(script precision.Script, isWindow bool) []trial {
 		if c.unixUs == 0 {
 			c.unixUs = serverUs
 		}
-		if c.keys == nil {
-			c.keys = []string{"k"}
-		}
 		c.expect(script)
 		all = append(all, c)
 	}
@@ -186,66 +192,66 @@ func trials(script precision.Script, isWindow bool) []trial {
 	}
 	for slot := range good {
 		for _, a := range hostile.Arguments {
-			add(trial{held: held, args: with(slot, a.Text)})
+			add(trial{keys: holding(held), args: with(slot, a.Text)})
 		}
 	}
 	for n := range len(good) + 1 {
-		add(trial{held: held, args: good[:n]})
+		add(trial{keys: holding(held), args: good[:n]})
 	}
-	add(trial{held: held, args: append(slices.Clone(good), "")})
-	add(trial{held: held, args: append(slices.Clone(good), "", "")})
-	add(trial{held: held, args: good, keys: []string{}})
-	add(trial{held: held, args: good, keys: []string{"k", "k2"}})
-	add(trial{held: held, args: good, keys: []string{"k", "k2", "k3"}})
+	add(trial{keys: holding(held), args: append(slices.Clone(good), "")})
+	add(trial{keys: holding(held), args: append(slices.Clone(good), "", "")})
+	add(trial{args: good})
+	add(trial{args: good, keys: append(holding(held), native.Key{Name: "k2"})})
+	add(trial{args: good, keys: append(holding(held), native.Key{Name: "k2"}, native.Key{Name: "k3"})})
 	for _, cost := range costs {
 		args := with(3, cost)
 		for _, s := range append([]hostile.State{{Text: " 5 7"}}, hostile.States...) {
-			add(trial{held: s.Text, args: args})
-			add(trial{held: s.Text, args: args[:4]})
+			add(trial{keys: holding(s.Text), args: args})
+			add(trial{keys: holding(s.Text), args: args[:4]})
 		}
-		add(trial{missing: true, args: args})
-		add(trial{missing: true, args: args, readOnly: true})
-		add(trial{held: held, args: args, readOnly: true})
-		add(trial{held: held, args: args, endless: true})
-		add(trial{held: held, args: args[:4], endless: true})
-		add(trial{list: true, args: args})
+		add(trial{keys: missing, args: args})
+		add(trial{keys: missing, args: args, readOnly: true})
+		add(trial{keys: holding(held), args: args, readOnly: true})
+		add(trial{keys: holding(held), args: args, endless: true})
+		add(trial{keys: holding(held), args: args[:4], endless: true})
+		add(trial{keys: missing, list: true, args: args})
 		if isWindow {
 			fixed := slices.Clone(args)
 			fixed[2] = "fixed"
 			for _, s := range hostile.States {
-				add(trial{held: s.Text, args: fixed})
+				add(trial{keys: holding(s.Text), args: fixed})
 			}
 		}
 		for _, us := range []int64{0, 1, 999, 1000, 123_456, 999_999} {
-			add(trial{unixUs: serverUs + us, missing: true, args: args[:4]})
+			add(trial{unixUs: serverUs + us, keys: missing, args: args[:4]})
 			if isWindow {
 				windowsByServer(serverUs+us, args[:4], add)
 			} else {
 				// 1 ms a unit, so that there may be zeros after the second of the new TAT
-				add(trial{unixUs: serverUs + us, missing: true, args: []string{"60000", args[1], args[2], cost}})
+				add(trial{unixUs: serverUs + us, keys: missing, args: []string{"60000", args[1], args[2], cost}})
 				gcraByServer(serverUs+us, args[:4], add)
 			}
 		}
 	}
-	add(trial{server: noTime, held: held, args: good})
-	add(trial{server: noTime, held: held, args: good[:4]})
+	add(trial{server: noTime, keys: holding(held), args: good})
+	add(trial{server: noTime, keys: holding(held), args: good[:4]})
 	after2038(script, good, held, add)
 	if isWindow {
-		add(trial{missing: true, args: []string{"300", "4294967295", "sliding", "1", nowText}}) // four bytes of 255
+		add(trial{keys: missing, args: []string{"300", "4294967295", "sliding", "1", nowText}}) // four bytes of 255
 		// the end is 9007200 s and 1 ns after the second of the clock, which no double is
-		add(trial{missing: true, unixUs: 1796936214927681, args: []string{"1", "4503599536159601", "fixed", "1"}})
+		add(trial{keys: missing, unixUs: 1796936214927681, args: []string{"1", "4503599536159601", "fixed", "1"}})
 	} else {
 		// a TAT in the second of the server's clock, whose nanoseconds begin with zeros
-		add(trial{unixUs: serverUs + 1, missing: true, args: []string{"1", "256", "3", "1"}})
+		add(trial{unixUs: serverUs + 1, keys: missing, args: []string{"1", "256", "3", "1"}})
 		// servers whose clock is not set, and TATs too short for one that is
 		for _, us := range []int64{0, 1, 999_999, 1_000_000, 999_999_998_999_999, 999_999_999_000_000, 999_999_999_999_999,
 			1_000_000_000_000_000, 1_000_000_000_999_999, 1_000_000_001_000_000} {
-			add(trial{unixUs: us, missing: true, args: good[:4]})
+			add(trial{unixUs: us, keys: missing, args: good[:4]})
 			for _, text := range []string{"0", "5", "999999999", "1000000000", "100000000000000000", "999999998999999999",
 				"999999999999999999", "1000000000000000000", "1000000000000000001",
 				"999999999999999999 5 999999999999999999", "999999999999999999 5 1000000000000000000",
 				"1000000000000000000 5 1000000000000000000", "1000000000000000000 5 999999999999999999", "0 5 7"} {
-				add(trial{unixUs: us, held: text, args: good[:4]})
+				add(trial{unixUs: us, keys: holding(text), args: good[:4]})
 			}
 		}
 	}
@@ -261,10 +267,10 @@ func gcraByServer(unixUs int64, args []string, add func(trial)) {
 	for _, step := range steps {
 		tat := unixUs*1000 + step
 		for _, tat := range []int64{tat, tat - 2e9} {
-			add(trial{unixUs: unixUs, held: strconv.FormatInt(tat, 10), args: args})
+			add(trial{unixUs: unixUs, keys: holding(strconv.FormatInt(tat, 10)), args: args})
 		}
 		for _, last := range append([]int64{spent - 1, spent, spent + 1}, steps...) {
-			add(trial{unixUs: unixUs, held: fmt.Sprintf("%d 123456789 %d", tat, tat+last), args: args})
+			add(trial{unixUs: unixUs, keys: holding(fmt.Sprintf("%d 123456789 %d", tat, tat+last)), args: args})
 		}
 	}
 }
@@ -275,7 +281,7 @@ func windowsByServer(unixUs int64, args []string, add func(trial)) {
 	for _, apart := range []int64{0, 1, 2, -1, -2} {
 		for _, us := range []int64{0, 30_000_000, 59_000_000, 59_999_999} {
 			for _, counts := range [][2]uint16{{5, 7}, {0, 1}, {300, 0}} {
-				add(trial{unixUs: unixUs + us, held: windowText(index-apart, counts[0], counts[1], 60e9), args: args})
+				add(trial{unixUs: unixUs + us, keys: holding(windowText(index-apart, counts[0], counts[1], 60e9)), args: args})
 			}
 		}
 	}
@@ -293,8 +299,8 @@ func windowText(index int64, previous, current uint16, periodNs int64) string {
 // sides of the seconds that it holds.
 func after2038(script precision.Script, args []string, held string, add func(trial)) {
 	if script.IsWindow() {
-		add(trial{server: narrowLong, held: held, args: args})
-		add(trial{server: narrowLong, missing: true, args: []string{"1", "4503599627370496", "fixed", "1", nowText}})
+		add(trial{server: narrowLong, keys: holding(held), args: args})
+		add(trial{server: narrowLong, keys: missing, args: []string{"1", "4503599627370496", "fixed", "1", nowText}})
 		return
 	}
 	for _, s := range []int64{0, 1, 1<<30 - 1, 1 << 30, 1<<31 - 2, 1<<31 - 1, 1 << 31, 1<<31 + 1, 2305843009, 1<<32 - 1, 1 << 32, 9218868436} {
@@ -302,13 +308,13 @@ func after2038(script precision.Script, args []string, held string, add func(tri
 			for _, subNs := range []string{"000000000", "000000256", "999999744"} {
 				now := strconv.FormatInt(s, 10) + subNs
 				args := []string{args[0], args[1], args[2], cost, now}
-				add(trial{server: narrowLong, missing: true, args: args})
-				add(trial{server: narrowLong, missing: true, unixUs: s*1e6 + 1, args: args[:4]})
+				add(trial{server: narrowLong, keys: missing, args: args})
+				add(trial{server: narrowLong, keys: missing, unixUs: s*1e6 + 1, args: args[:4]})
 				if s > 0 {
-					add(trial{server: narrowLong, held: now, args: args})
+					add(trial{server: narrowLong, keys: holding(now), args: args})
 				}
 				if s >= 1e9 {
-					add(trial{server: narrowLong, held: now, unixUs: s * 1e6, args: args[:4]})
+					add(trial{server: narrowLong, keys: holding(now), unixUs: s * 1e6, args: args[:4]})
 				}
 			}
 		}
@@ -337,7 +343,7 @@ var (
 func edges(script precision.Script, isWindow bool) []trial {
 	var all []trial
 	add := func(c trial) {
-		c.unixUs, c.keys = serverUs, []string{"k"}
+		c.unixUs = serverUs
 		c.expect(script)
 		all = append(all, c)
 	}
@@ -352,9 +358,9 @@ func edges(script precision.Script, isWindow bool) []trial {
 			slices.Sort(costs)
 			for _, cost := range slices.Compact(costs) {
 				args := []string{limit[0], limit[1], limit[2], cost, now}
-				add(trial{missing: true, args: args})
+				add(trial{keys: missing, args: args})
 				for _, tat := range edgeTATs {
-					add(trial{held: tat, args: args})
+					add(trial{keys: holding(tat), args: args})
 				}
 			}
 		}
@@ -373,17 +379,17 @@ func windowEdges(limit [3]string, now string, add func(trial)) {
 	for _, mode := range []string{"fixed", "sliding"} {
 		for _, cost := range []int64{0, 1, amount, amount + 1} {
 			args := []string{strconv.FormatInt(amount, 10), limit[1], mode, strconv.FormatInt(cost, 10), now}
-			add(trial{missing: true, args: args})
+			add(trial{keys: missing, args: args})
 			if nowNs >= 1<<62 {
 				continue // refused before the key is read
 			}
 			for _, bit := range []uint64{0, 7, 8, 15, 16, 23, 24, 31} { // of another period
-				add(trial{held: windowText(int64(nowNs/periodNs), 1, 1, int64(periodNs^1<<bit)), args: args})
+				add(trial{keys: holding(windowText(int64(nowNs/periodNs), 1, 1, int64(periodNs^1<<bit))), args: args})
 			}
 			for _, apart := range []uint64{0, 1, 2, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 61, 1<<32 - 60, 1<<32 - 2, 1<<32 - 1} {
 				for _, counts := range allCounts {
 					held := windowText(int64(nowNs/periodNs-apart), uint16(counts[0]), uint16(counts[1]), int64(periodNs))
-					add(trial{held: held, args: args})
+					add(trial{keys: holding(held), args: args})
 					if mode == "fixed" {
 						break // the counts are rolled the same way
 					}

@@ -14,8 +14,9 @@ const vectorSampled = 60
 
 // Mutants that fall in the suite fail the vectors too. The sample is the same at every run.
 func TestVectorsAloneKillASample(t *testing.T) {
-	for _, a := range precision.Scripts {
-		name := string(a.Script)
+	for _, s := range precision.Scripts {
+		script := s.Script
+		name := string(script)
 		t.Run(name, func(t *testing.T) {
 			mutants, err := mutate(name, lua.Assets[name])
 			if err != nil {
@@ -24,7 +25,7 @@ func TestVectorsAloneKillASample(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, 2))
 			rng.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
 			mutants = mutants[:vectorSampled]
-			s, err := newVectorSuite(a.Script)
+			s, err := newVectorSuite(script)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +42,7 @@ func TestVectorsAloneKillASample(t *testing.T) {
 					passing = append(passing, m)
 				}
 			}
-			parts, err := tryAll(newSuite(a.Script).fall, passing)
+			parts, err := tryAll(newSuite(script).fall, passing)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,71 +1,70 @@
-# Plays the vectors on the server at REDIS_URL: perl redis_pm.pl [file ...]; needs Redis.pm.
-use FindBin qw($Bin); use IO::File; use JSON::PP; use Redis;
-# sample
+# Calls Tatami's scripts by Redis.pm. A file to copy; lua/README.md is the contract.
 use v5.36; use Digest::SHA qw(sha1_hex);
 
-sub limiter ($client, $path) {
+# path: of a script. Returns a function of keys and arguments. Redis.pm may send again what it
+# could not send whole, but never what it has sent.
+sub script ($client, $path) {
     open my $file, '<:raw', $path or die "$path: $!";
     my $text = join '', <$file>;
     my $sha = sha1_hex($text);
-    # args: amount, period_ns, burst or mode, cost[, now_ns].
-    # Returns (status, remaining, retry_after_ns, reset_after_ns).
-    return sub ($key, @args) {
-        my @reply = eval { $client->evalsha($sha, 1, $key, @args) };
+    return sub ($keys, @args) {
+        my @reply = eval { $client->evalsha($sha, scalar @$keys, @$keys, @args) };
         die $@ if $@ && $@ !~ /^\[evalsha\] NOSCRIPT/;
-        return $@ ? $client->eval($text, 1, $key, @args) : @reply;
+        return $@ ? $client->eval($text, scalar @$keys, @$keys, @args) : @reply;
     };
 }
-# end
-my ($password, $server) = $ENV{REDIS_URL} =~ m{^redis://(?:[^/@]*:([^/@]*)@)?([^/]+)} or die 'no REDIS_URL';
-my $client = Redis->new(server => $server, $password ? (password => $password) : ());
-my ($key, %counts) = (sprintf('tatami:%08x%08x', rand 2**32, rand 2**32), passed => 0, failed => 0);
-sub check ($name, $got, $want) {
-    $counts{$got eq $want ? 'passed' : 'failed'}++;
-    say "$name: got $got, want $want" if $got ne $want;
-    $client->del($key);
+
+# path: of gcra_v2.lua or window_v1.lua. Returns allow.
+sub limiter ($client, $path) {
+    my $call = script($client, $path);
+    # args: amount, period_ns, burst or mode, cost[, now_ns].
+    # Returns (status, remaining, retry_after_ns, reset_after_ns).
+    return sub ($key, @args) { $call->([$key], @args) };
 }
-sub fit ($got, $want) { # each of want, where the number lies in it: 7, or 0..7
-    join ' ', map {
-        my ($least, $most) = split /\.\./, $want->[$_] // '0';
-        $least <= $got->[$_] && $got->[$_] <= ($most // $least) ? $want->[$_] // '' : $got->[$_];
-    } 0 .. $#$got;
-}
-check('64 bits', $client->incrby($key, '9223372036854775807'), '9223372036854775807');
-for my $path (@ARGV ? @ARGV : glob "$Bin/../../*_v*.json") {
-    my ($script, $groups) = decode_json(join '', IO::File->new($path)->getlines)->@{qw(script groups)};
-    my $file = "$Bin/../../../lua/$script.lua";
-    for my $group (@$groups) {
-        my ($lead, $setting, $tests, $streams) = $group->@{qw(argv setting tests streams)};
-        my ($keys, $prelude) = $setting->@{qw(keys prelude)};
-        my $text = join '', $prelude, IO::File->new($file)->getlines;
-        my $allow = $keys == 1 && $prelude eq '' ? limiter($client, $file)
-            : sub ($key, @args) { $client->eval($text, $keys, ($key) x $keys, @args) };
-        for my $test (@$tests) {
-            my ($before, $got, $want) = $test->{key};
-            $client->set($key, pack 'H*', $before->{hex}) if $before->{kind} eq 'string';
-            $client->rpush($key, 'a') if $before->{kind} eq 'list';
-            for my $step ($test->{steps}->@*) {
-                my ($expire, $reply) = $step->@{qw(expire reply)};
-                $expire eq 'none' ? $client->persist($key) : $client->pexpire($key, $expire) if $expire ne '';
-                my $answer = eval { fit([$allow->($key, @$lead, $step->{argv}->@*)], $reply) } // $@ =~ s/^\[\w+\] |\n//gr;
-                $answer = $step->{error} if $step->{error} && $answer =~ /^\Q$step->{error}/;
-                my $state = $client->type($key) eq 'string' ? unpack 'H*', $client->get($key) : '';
-                $state = $step->{state} if $state =~ /^$step->{state}\z/;
-                $got = "$answer|$state|" . fit([$client->pttl($key)], [$step->{ttl_ms}]);
-                $want = ($step->{error} || "@$reply") . "|$step->{state}|$step->{ttl_ms}";
-                last if $got ne $want;
-            }
-            check("$script $test->{id}", $got, $want);
+
+# path: of limits_v1.lua. Returns reserve and settle. An ask is [key, limit, cost]. A limit is a hash of
+# kind (gcra, fixed or sliding), amount, period_ns, for gcra burst, and name, which may be left out.
+sub reserver ($client, $path) {
+    my $call = script($client, $path);
+    my $send = sub (@asks) {
+        my @args = map {
+            my ($key, $limit, $cost, $receipt) = @$_;
+            ($limit->@{qw(kind amount period_ns)}, $limit->{burst} // '', $cost, $receipt // '');
+        } @asks;
+        return $call->([map { limit_key(@$_[0, 1]) } @asks], '', @args); # '': the server's clock
+    };
+    # Charges all asks, or none. Returns status (1 charged, 0 refused, -1 never), retry_after_ns,
+    # results (for each ask [status, remaining, retry_after_ns, reset_after_ns, receipt]) and
+    # binds, the number of the ask that refuses, from 0.
+    my $reserve = sub (@asks) {
+        my ($status, $wait, @results) = $send->(@asks);
+        my ($binds) = grep { $status != 1 && $results[$_][2] == $wait } 0 .. $#results;
+        return {status => $status, retry_after_ns => $wait, results => \@results, binds => $binds, asks => \@asks};
+    };
+    # used: of each ask the units really used; all 0 cancels. Sends once, and only once.
+    my $settle = sub ($reservation, @used) {
+        my ($asks, $results) = $reservation->@{qw(asks results)};
+        die 'used must be a number from 0 for each ask' if @used != @$asks || grep { !/^[0-9]+$/ } @used;
+        my @changes;
+        for (0 .. $#used) {
+            my ($ask, $receipt) = ($asks->[$_], $results->[$_][4]);
+            my $change = $receipt eq '' ? $used[$_] : $used[$_] - $ask->[2]; # without one nothing was charged
+            die 'used more than 0 of what was not charged' if $change && $receipt eq '';
+            push @changes, [@$ask[0, 1], $change, $receipt] if $change;
         }
-        for my $stream (@$streams) {
-            my ($now_ns, $replies) = ($stream->{now_ns}, '');
-            for (1 .. $stream->{calls}) {
-                my @reply = $allow->($key, @$lead, $stream->{cost}, $now_ns);
-                $replies .= "@reply\n"; $now_ns += $reply[2];
-            }
-            check("$script $stream->{id}", Digest::SHA::sha256_hex($replies), $stream->{sha256});
-        }
-    }
+        return if !@changes || $reservation->{settled};
+        $reservation->{settled} = 1; # also when the call fails: a second give-back admits too much
+        $send->(@changes);
+        return;
+    };
+    return ($reserve, $settle);
 }
-say "$counts{passed} passed, $counts{failed} failed";
-exit($counts{failed} > 0);
+
+# The key that the Go loader and tatami use.
+sub limit_key ($key, $limit) {
+    my $name = $limit->{name} // '';
+    die "no key, or a bad name: $key, $name" if $key eq '' || $name !~ /^([A-Za-z][A-Za-z0-9_.-]{0,99})?\z/;
+    my $period = $limit->{kind} eq 'gcra' ? '' : $limit->{period_ns};
+    return join ':', grep { $_ ne '' } 'rl', $key =~ /\{/ ? $key : "{$key}", $name, $period;
+}
+1;

@@ -1,69 +1,69 @@
-# Plays the vectors on the server at REDIS_URL: ruby redis_rb.rb [file ...]; needs the gem redis.
-require 'json'
-# sample
+# Calls Tatami's scripts by redis-rb. A file to copy; lua/README.md is the contract.
 require 'digest'
 require 'redis'
 
-def limiter(client, path)
+# path: of a script. Returns a lambda of keys and arguments.
+def script(client, path)
   text = File.binread(path)
   sha = Digest::SHA1.hexdigest(text)
-  # args: amount, period_ns, burst or mode, cost[, now_ns].
-  # Returns [status, remaining, retry_after_ns, reset_after_ns].
-  lambda do |key, *args|
-    client.evalsha(sha, keys: [key], argv: args)
+  lambda do |keys, argv|
+    client.evalsha(sha, keys: keys, argv: argv)
   rescue Redis::CommandError => e
     raise unless e.message.start_with?('NOSCRIPT')
-    client.eval(text, keys: [key], argv: args)
+    client.eval(text, keys: keys, argv: argv)
   end
 end
-# end
-key, results = "tatami:#{Random.urandom(8).unpack1('H*')}", []
-check = lambda do |client, name, got, want|
-  results << (got == want)
-  puts "#{name}: got #{got}, want #{want}" if got != want
-  client.del(key)
+
+# path: of gcra_v2.lua or window_v1.lua. Returns allow.
+def limiter(client, path)
+  call = script(client, path)
+  # args: amount, period_ns, burst or mode, cost[, now_ns].
+  # Returns [status, remaining, retry_after_ns, reset_after_ns].
+  ->(key, *args) { call.([key], args) }
 end
-fit = lambda do |got, want| # want, where the number lies in it: 7, or 0..7
-  least, most = want.split('..').map(&:to_i)
-  got.between?(least, most || least) ? want : got
-end
-for options in Redis::VERSION.to_i < 5 ? [{}] : [{ protocol: 2 }, { protocol: 3 }] # RESP3 since 5.0
-  client = Redis.new(url: ENV.fetch('REDIS_URL'), **options)
-  check.call(client, '64 bits', client.incrby(key, 2**63 - 1), 2**63 - 1)
-  for file in (ARGV.empty? ? Dir["#{__dir__}/../../*_v*.json"] : ARGV).map { |path| JSON.parse(File.read(path)) }
-    path = "#{__dir__}/../../../lua/#{file['script']}.lua"
-    for group in file['groups']
-      allow, setting = limiter(client, path), group['setting']
-      if setting['keys'] != 1 || setting['prelude'] != ''
-        text, names = setting['prelude'] + File.binread(path), [key] * setting['keys']
-        allow = ->(_, *args) { client.eval(text, keys: names, argv: args) }
-      end
-      for test in group['tests']
-        client.set(key, [test['key']['hex']].pack('H*')) if test['key']['kind'] == 'string'
-        client.rpush(key, 'a') if test['key']['kind'] == 'list'
-        for step in test['steps']
-          step['expire'] == 'none' ? client.persist(key) : client.pexpire(key, step['expire'].to_i) unless step['expire'].empty?
-          answer = allow.call(key, *group['argv'], *step['argv']).zip(step['reply']).map { |got, want| fit.call(got, want) } rescue $!.message
-          answer = step['error'] if answer.is_a?(String) && !step['error'].empty? && answer.start_with?(step['error'])
-          state = client.type(key) == 'string' ? client.get(key).unpack1('H*') : ''
-          state = step['state'] if state.match?(/\A#{step['state']}\z/)
-          got = [answer, state, fit.call(client.pttl(key), step['ttl_ms'])]
-          want = [step['error'].empty? ? step['reply'] : step['error'], step['state'], step['ttl_ms']]
-          break if got != want
-        end
-        check.call(client, "#{file['script']} #{test['id']}", got, want)
-      end
-      for stream in group['streams']
-        sha256, now_ns = Digest::SHA256.new, stream['now_ns'].to_i
-        stream['calls'].times do
-          reply = allow.call(key, *group['argv'], stream['cost'], now_ns)
-          sha256 << "#{reply.join(' ')}\n"
-          now_ns += reply[2]
-        end
-        check.call(client, "#{file['script']} #{stream['id']}", sha256.hexdigest, stream['sha256'])
-      end
-    end
+
+Ask = Struct.new(:key, :limit, :cost, :receipt)
+Reservation = Struct.new(:status, :retry_after_ns, :results, :binds, :asks, :settled)
+
+# path: of limits_v1.lua. Returns reserve and settle. A limit is a hash of kind (gcra, fixed or
+# sliding), amount, period_ns, for gcra burst, and name, which may be left out.
+def reserver(client, path)
+  call = script(client, path)
+  send = lambda do |asks|
+    args = asks.flat_map { |ask| [*ask.limit.values_at(:kind, :amount, :period_ns, :burst), ask.cost, ask.receipt].map(&:to_s) }
+    call.(asks.map { |ask| limit_key(ask.key, ask.limit) }, ['', *args]) # '': the server's clock
   end
+
+  # asks: [key, limit, cost] each. Charges all, or none. Returns status (1 charged, 0 refused,
+  # -1 never), retry_after_ns, results (for each ask [status, remaining, retry_after_ns,
+  # reset_after_ns, receipt]) and binds, the number of the ask that refuses, from 0.
+  reserve = lambda do |*asks|
+    asks = asks.map { |ask| Ask.new(*ask) }
+    status, wait, *results = send.(asks)
+    binds = status == 1 ? nil : results.index { |result| result[2] == wait }
+    Reservation.new(status, wait, results, binds, asks, false)
+  end
+
+  # used: of each ask the units really used; all 0 cancels. Sends once, and only once.
+  settle = lambda do |reservation, *used|
+    raise ArgumentError, 'used must be a number from 0 for each ask' if used.size != reservation.asks.size || !used.all? { |units| units >= 0 }
+    changes = reservation.asks.zip(used, reservation.results).map do |ask, units, (*, receipt)|
+      change = receipt.empty? ? units : units - ask.cost # without one nothing was charged
+      raise ArgumentError, 'used more than 0 of what was not charged' if change != 0 && receipt.empty?
+      Ask.new(ask.key, ask.limit, change, receipt)
+    end.reject { |ask| ask.cost == 0 }
+    next if changes.empty? || reservation.settled
+    reservation.settled = true # also when the call fails: a second give-back admits too much
+    client.without_reconnect { send.(changes) } # reconnecting, it would send again
+    nil
+  end
+
+  [reserve, settle]
 end
-puts "#{results.count(true)} passed, #{results.count(false)} failed"
-exit results.all?
+
+# The key that the Go loader and tatami use.
+def limit_key(key, limit)
+  name = limit[:name].to_s
+  raise ArgumentError, "no key, or a bad name: #{key}, #{name}" if key.empty? || !name.match?(/\A([A-Za-z][A-Za-z0-9_.-]{0,99})?\z/)
+  ['rl', key.include?('{') ? key : "{#{key}}", name, limit[:kind] == 'gcra' ? '' : limit[:period_ns].to_s].reject(&:empty?).join(':')
+end

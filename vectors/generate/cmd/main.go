@@ -35,17 +35,17 @@ func run(ctx context.Context) error {
 	defer client.Close()
 	texts := map[string][]byte{}
 	var files []*generate.File
-	for _, s := range precision.Scripts {
-		file, text, err := write(ctx, s.Script, client, false)
+	for _, script := range generate.Scripts {
+		file, text, err := write(ctx, script, client, false)
 		if err != nil {
 			return fmt.Errorf("%s: %w", server.Name, err)
 		}
-		_, emulated, err := write(ctx, s.Script, emulator.New(), true)
+		_, emulated, err := write(ctx, script, emulator.New(), true)
 		if err != nil {
 			return fmt.Errorf("emulator: %w", err)
 		}
 		if !bytes.Equal(text, emulated) {
-			return fmt.Errorf("%s: the emulator answers otherwise than %s", s.Script, server.Name)
+			return fmt.Errorf("%s: the emulator answers otherwise than %s", script, server.Name)
 		}
 		name := file.Script + ".json"
 		if err := keeps(file, name); err != nil {
