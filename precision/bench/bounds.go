@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // boundServer is the server whose instructions have bounds in numbers.
@@ -18,13 +19,10 @@ const boundSeeds = 4
 
 // seeds is how many servers count the instructions of a row.
 func (r *row) seeds() int {
-	switch r.name {
-	case "gcra_v1", "gcra_v2", "window_v1", "redis_rate v10":
-		if r.clock == serverClock {
-			return boundSeeds
-		}
+	if r.clock != serverClock || r.counts == nothing || r.counts == firstWindow || r.name == "throttled v2" {
+		return 1
 	}
-	return 1
+	return boundSeeds
 }
 
 // bound is a figure beside what it has to be.
@@ -83,6 +81,19 @@ func bounds(server string, rows []*row, allow, each float64) []bound {
 			{"gcra_v1 instructions over gcra_v2's, new key",
 				ratio(find("gcra_v1").Instructions[fresh], v2.Instructions[fresh]), 1.03, false},
 		}
+		one := find("limits_v1, asks: 1").Instructions[fresh]
+		for _, b := range []struct {
+			what  string
+			count float64
+			most  float64
+		}{
+			{"limits_v1, 1 ask", one, 1.30},
+			{"limits_v1, 2 asks", find("limits_v1, asks: 2").Instructions[fresh], 2.1},
+			{"limits_v1, 8 asks", find("limits_v1, asks: 8").Instructions[fresh], 6.8},
+			{"limits_v1, give-back", find("limits_v1, ask and give-back").Instructions[fresh] - one, 1.55},
+		} {
+			all = append(all, bound{b.what + ": instructions over gcra_v2's, new key", ratio(b.count, v2.Instructions[fresh]), b.most, false})
+		}
 	}
 	all = append(all, []bound{
 		{"gcra_v2 instructions beside redis_rate's, new key", v2.Instructions[fresh], peer.Instructions[fresh], false},
@@ -96,7 +107,7 @@ func bounds(server string, rows []*row, allow, each float64) []bound {
 	}...)
 	all = slices.DeleteFunc(all, func(b bound) bool { return b.got == 0 })
 	if wrong, judged := wrongOfExact(rows); judged {
-		all = append(all, bound{"wrong decisions of gcra_v2 and window_v1, early ones of gcra_v1", float64(wrong), 0, false})
+		all = append(all, bound{"wrong decisions of gcra_v2, window_v1 and limits_v1, early ones of gcra_v1", float64(wrong), 0, false})
 	}
 	return all
 }
@@ -119,10 +130,11 @@ func wrongOfExact(rows []*row) (wrong int, judged bool) {
 		if r.Wrong == nil {
 			continue
 		}
-		switch r.name {
+		name, _, _ := strings.Cut(r.name, ",")
+		switch name {
 		case "gcra_v1":
 			wrong, judged = wrong+r.Wrong.Early, true
-		case "gcra_v2", "window_v1":
+		case "gcra_v2", "window_v1", "limits_v1":
 			wrong, judged = wrong+r.Wrong.Early+r.Wrong.Late, true
 		}
 	}

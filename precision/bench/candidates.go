@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,6 +49,7 @@ const (
 	fixedWindow   = "fixed"       // starts at multiples of the period
 	slidingWindow = "sliding"     // the same, and part of the last window
 	firstWindow   = "first call"  // starts with the first call
+	settled       = "settled"     // gcra, each call asks for a unit more and gives it back
 	nothing       = "no decision" // a script that only sets a floor
 )
 
@@ -80,12 +82,20 @@ return {1, 59, 0, 200000000}`, "201"),
 			asset("window_v1", loader.SlidingWindow, clock),
 		)
 	}
+	for _, asks := range []int{1, 2, 8} {
+		all = append(all, several(asks))
+	}
 	return append(all,
+		givenBack(),
 		candidate{"redis_rate v10", gcra, serverClock, "rate:", "", openRedisRate},
 		candidate{"throttled v2", gcra, serverClock, "", "", openThrottled},
 		candidate{"ulule/limiter v3", firstWindow, serverClock, limiter.DefaultPrefix + ":", "", openUlule},
 	)
 }()
+
+// judged tells whether its decisions can be held against exact integers, and whether it
+// has other scenarios than a new key.
+func (c candidate) judged() bool { return c.counts != nothing && c.counts != settled }
 
 // label is the name with what the script's mode says.
 func (c candidate) label() string {
@@ -143,6 +153,43 @@ func asset(name string, algorithm loader.Algorithm, clock string) candidate {
 	return c
 }
 
+// several is limits_v1 with so many asks of one limit, through the loader. A key is that of
+// the session with a digit before it, and so as long as the others'.
+func several(n int) candidate {
+	return candidate{fmt.Sprintf("limits_v1, asks: %d", n), gcra, serverClock, "{0", "}",
+		func(_ context.Context, client *redis.Client, _ func() time.Time) (allower, error) {
+			limiter, err := loader.New(client, loader.WithPrefix(""))
+			return func(ctx context.Context, key string, l limit, cost int64) (bool, error) {
+				asks := make([]loader.Ask, n)
+				for i := range asks {
+					asks[i] = ask(strconv.Itoa(i)+key, l, cost)
+				}
+				reservation, err := limiter.Reserve(ctx, asks...)
+				return reservation.OK, err
+			}, err
+		}}
+}
+
+// givenBack is limits_v1 with one ask, of a unit more than is used, and its settlement.
+func givenBack() candidate {
+	return candidate{"limits_v1, ask and give-back", settled, serverClock, "{", "}",
+		func(_ context.Context, client *redis.Client, _ func() time.Time) (allower, error) {
+			limiter, err := loader.New(client, loader.WithPrefix(""))
+			return func(ctx context.Context, key string, l limit, cost int64) (bool, error) {
+				reservation, err := limiter.Reserve(ctx, ask(key, l, cost+1))
+				if err == nil && reservation.OK {
+					err = reservation.Settle(ctx, cost)
+				}
+				return reservation.OK, err
+			}, err
+		}}
+}
+
+// ask is one whose Redis key is the key, in the braces that the loader adds but for a brace.
+func ask(key string, l limit, cost int64) loader.Ask {
+	return loader.Ask{Key: key, Limit: loader.Limit{Amount: l.amount, Period: l.period, Burst: l.burst}, Cost: cost}
+}
+
 func openRedisRate(_ context.Context, client *redis.Client, _ func() time.Time) (allower, error) {
 	limiter := redis_rate.NewLimiter(client)
 	return func(ctx context.Context, key string, l limit, cost int64) (bool, error) {
@@ -198,14 +245,12 @@ func commandOf(ctx context.Context, client *redis.Client, open opener, now func(
 		return nil, nil
 	}
 	command := t.commands[0]
-	at := slices.IndexFunc(command, func(arg any) bool {
-		text, ok := arg.(string)
-		return ok && strings.Contains(text, mark)
-	})
 	return func(key string) []any {
 		made := slices.Clone(command)
-		if at >= 0 {
-			made[at] = strings.Replace(made[at].(string), mark, key, 1)
+		for at := range made {
+			if text, ok := made[at].(string); ok {
+				made[at] = strings.Replace(text, mark, key, 1)
+			}
 		}
 		return made
 	}, nil

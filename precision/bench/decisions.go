@@ -79,7 +79,7 @@ func decide(ctx context.Context, options redis.Options, rows []*row, done func()
 	var group errgroup.Group
 	group.SetLimit(4) // they mostly wait
 	for i, r := range rows {
-		if r.counts == nothing {
+		if !r.judged() {
 			continue
 		}
 		group.Go(func() error {

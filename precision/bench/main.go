@@ -155,7 +155,7 @@ func steps(rows []*row, p parts) int {
 		if p.instructions {
 			steps += r.seeds()
 		}
-		if p.decisions && r.counts != nothing {
+		if p.decisions && r.judged() {
 			steps++
 		}
 	}

@@ -29,6 +29,8 @@ func (c candidate) scenarios() []scenario {
 	switch c.counts {
 	case nothing:
 		return []scenario{fresh, busy}
+	case settled:
+		return []scenario{fresh}
 	case gcra:
 		return []scenario{fresh, busy, slow, refused}
 	default:
@@ -70,7 +72,7 @@ func newSession(ctx context.Context, c candidate, options redis.Options) (*sessi
 	if err == nil {
 		s.allow, err = c.open(ctx, s.client, time.Now)
 	}
-	if err == nil {
+	if err == nil && c.counts != settled { // which is two
 		s.command, err = commandOf(ctx, s.client, c.open, time.Now, usual)
 	}
 	if err == nil {

@@ -36,7 +36,7 @@ func newRows() []*row {
 
 // outcomes are how calls of the candidate come out, and where their figures go.
 func (r *row) outcomes() []outcome {
-	if r.counts == nothing {
+	if !r.judged() {
 		return []outcome{{fresh, &r.Admitted}}
 	}
 	return []outcome{{fresh, &r.Admitted}, {refused, &r.Refused}}
@@ -65,7 +65,8 @@ type table struct {
 
 const instructionsLegend = `Instructions of the server a call, by callgrind. A call asks for 1 unit of 300 a minute, burst 60,
 at a new key each time; at one key that is always busy and has much room, by the same limit and by
-one of 10 a minute; and at one key that refuses. A key has 16 bytes with what the limiter puts
+one of 10 a minute; and at one key that refuses. limits_v1 does so with each of its asks, and gives
+1 unit of 2 back. A key has 16 bytes with what the limiter puts
 around it. Where there is a bound on the row a figure is the mean of 4 servers.`
 
 const speedLegend = `Server us is by commandstats. Calls a second come from one connection, one by one and in pipelines
@@ -108,7 +109,7 @@ func tables(rows []*row, p parts) []table {
 				figure(o.Client, 0), figure(o.Allocations, 0), figure(o.Trips, 0)})
 		}
 		switch {
-		case r.counts == nothing:
+		case !r.judged():
 		case r.Wrong == nil:
 			decisions.rows = append(decisions.rows, []string{r.label(), r.clock, "-", "-"})
 		default:
