@@ -318,12 +318,13 @@ func (k *limitsKey) look(c *Call) Verdict {
 func (k *limitsKey) charge(c *Call) (State, string) {
 	if k.script.IsWindow() {
 		k.fed.Admit(c)
-		return newCounts(k.fed.counts, c.PeriodNs), strconv.FormatUint(uint64(k.fed.counts.Index), 10)
+		state := newCounts(k.fed.counts, c.PeriodNs)
+		return state, state.Receipt(k.script)
 	}
 	ns := c.Cost * k.fed.GCRA(c).Interval
 	k.exact = k.exact.spend(max(k.exact.Value, uint64(c.NowNs)) + uint64(ns))
 	k.used.Ask(c.NowNs, ns)
-	return k.exact, Receipt{k.exact.Value, k.exact.Credit}.Text()
+	return k.exact, k.exact.Receipt(k.script)
 }
 
 // settle settles, and returns the reply and, where it writes, the state after it.

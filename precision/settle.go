@@ -177,6 +177,38 @@ func (s Counts) Settle(receipt uint32, units int64) Counts {
 	return s
 }
 
+// Receipt is what an ask answers that was charged and left this state.
+func (s State) Receipt(script Script) string {
+	if script.IsWindow() {
+		return strconv.FormatUint(uint64(s.counts().Index), 10)
+	}
+	return Receipt{s.Value, s.Credit}.Text()
+}
+
+// Settle settles an ask by its receipt on a key of gcra_v2 or window_v1 that holds s, by the
+// call's limit and clock; units are what was really used less what was charged. Where the state
+// after it is another it is written: its expiry is ttlS from the clock on, or stays.
+func (c *Call) Settle(script Script, s State, receipt string, units int64) (after State, stays bool, ttlS int64) {
+	if !script.IsWindow() {
+		paid, _ := ParseReceipt(receipt)
+		after, _ = NewGCRA(c.Amount, c.PeriodNs, c.Burst, 1).Settle(s, paid, units, c.NowNs)
+		stays = c.ByServer && s.Exists && after.lastNs()/1e9 == s.lastNs()/1e9
+		return after, stays, gcraTTLS(after.lastNs(), c.NowNs, c.ByServer)
+	}
+	w := c.Window()
+	at, leftNs, gapNs := w.from(c.NowNs)
+	if s.Exists {
+		at, leftNs, gapNs = w.at(s.counts(), c.NowNs)
+	}
+	index, _ := strconv.ParseUint(receipt, 10, 32)
+	settled := at.Settle(uint32(index), units)
+	if settled == at {
+		return s, false, 0
+	}
+	stays = c.ByServer && s.Exists && settled.Index == s.counts().Index
+	return newCounts(settled, c.PeriodNs), stays, windowTTLS(gapNs+leftNs+c.PeriodNs, c.NowNs, c.ByServer)
+}
+
 // Used is the exact limiter of one key fed, at each ask's instant, with what is settled of
 // that ask so far:
 //

@@ -103,7 +103,7 @@ func (c *limitCall) answer(reply []string, key seen, admitted bool, leastMs *int
 	}
 	if got, exact, err = k.call(&c.call, reply, key); err == nil && got.Status == 1 && c.call.Cost > 0 {
 		*leastMs = k.written(key.state)
-		receipt = k.receipt()
+		receipt = k.held().Receipt(k.script)
 	}
 	return got, exact, receipt, err
 }
@@ -220,47 +220,16 @@ func (o *keyTruth) held() (s precision.State) {
 	return s
 }
 
-// receipt is that of an ask which left the key's state.
-func (o *keyTruth) receipt() string {
-	s := o.held()
-	if o.script.IsWindow() {
-		return strconv.FormatUint(s.Value>>32, 10)
-	}
-	return precision.Receipt{TAT: s.Value, Credit: s.Credit}.Text()
-}
-
 // settle takes a settlement over, and tells whether it changes the state.
 func (o *keyTruth) settle(c *limitCall) bool {
-	nowNs, before := c.call.NowNs, o.held()
-	var after precision.State
-	var ttlS int64
-	var stays bool
-	if o.script.IsWindow() {
-		w := c.call.Window()
-		receipt, _ := strconv.ParseUint(c.receipt, 10, 32) // of read
-		counts := precision.Counts{Index: uint32(before.Value >> 32), Previous: uint16(before.Value >> 16), Current: uint16(before.Value)}
-		at, leftNs, gapNs := w.At(counts, nowNs)
-		settled := at.Settle(uint32(receipt), c.units)
-		if settled == at {
-			return false
-		}
-		after = precision.State{Exists: true, PeriodNs: uint32(c.call.PeriodNs),
-			Value: uint64(settled.Index)<<32 | uint64(settled.Previous)<<16 | uint64(settled.Current)}
-		stays = before.Exists && settled.Index == counts.Index
-		ttlS = windowTTLS(nowNs, gapNs+leftNs+c.call.PeriodNs, c.call.ByServer)
-	} else {
-		g := precision.NewGCRA(c.call.Amount, c.call.PeriodNs, c.call.Burst, 1)
-		receipt, _ := precision.ParseReceipt(c.receipt) // of read
-		after, _ = g.Settle(before, receipt, c.units, nowNs)
-		if after == before {
-			return false
-		}
-		stays = before.Exists && lastS(after) == lastS(before)
-		ttlS = gcraTTLS(nowNs, lastS(after), c.call.ByServer)
+	before := o.held()
+	after, stays, ttlS := c.call.Settle(o.script, before, c.receipt, c.units)
+	if after == before {
+		return false
 	}
 	o.exists, o.state = true, hex.EncodeToString([]byte(after.Text(o.script)))
 	ttlMs := 1000 * ttlS
-	if c.call.ByServer && stays {
+	if stays {
 		ttlMs = o.ttlMs()
 	}
 	o.expireIn(ttlMs)
@@ -269,28 +238,4 @@ func (o *keyTruth) settle(c *limitCall) bool {
 	}
 	o.claims.Hold(o.earlier(after), ttlMs)
 	return true
-}
-
-// lastS is the second of a gcra key's last TAT.
-func lastS(s precision.State) int64 {
-	if s.Credit != "" {
-		return int64(s.Last / 1e9)
-	}
-	return int64(s.Value / 1e9)
-}
-
-// gcraTTLS is the expiry of a gcra key, in s.
-func gcraTTLS(nowNs, lastS int64, byServer bool) int64 {
-	if byServer {
-		return lastS - nowNs/second + 2
-	}
-	return lastS - nowNs/second + 61
-}
-
-// windowTTLS is the expiry of a window key of which nothing weighs after endNs, in s.
-func windowTTLS(nowNs, endNs int64, byServer bool) int64 {
-	if byServer {
-		return (nowNs%second+endNs+second-1)/second + 1
-	}
-	return (endNs+second-1)/second + 60
 }
