@@ -2,6 +2,7 @@ package precision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -12,7 +13,6 @@ type liveKeys struct {
 	limits []Ask
 	name   string
 	claims *LimitsClaims
-	asleep time.Time // until when they are left alone
 	setMs  map[int]int64
 }
 
@@ -42,37 +42,28 @@ func (r *Real) liveLimits(seed uint64, lasting time.Duration, callers bool) (Tal
 		groups = append(groups, g)
 	}
 	latestNs := int64(0)
-	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(time.Duration(rng.Int64N(10e6))) {
-		for _, g := range groups {
-			if time.Now().Before(g.asleep) {
-				continue
-			}
-			if rng.IntN(200) == 0 { // until they are gone, or nearly
-				g.asleep = time.Now().Add(time.Duration(1e9 + rng.Int64N(3e9)))
-			}
-			c := g.next(rng)
+	err := liveTurns(rng, lasting, len(groups), func(i int) error {
+		g := groups[i]
+		c := g.next(rng)
+		for i := range c.Asks {
+			c.Asks[i].ByServer = true
+		}
+		if callers && latestNs > 0 && rng.IntN(4) == 0 {
+			aheadNs := 1e9 + rng.Int64N(59e9)
 			for i := range c.Asks {
-				c.Asks[i].ByServer = true
-			}
-			if callers && latestNs > 0 && rng.IntN(4) == 0 {
-				aheadNs := 1e9 + rng.Int64N(59e9)
-				for i := range c.Asks {
-					c.Asks[i].ByServer, c.Asks[i].NowNs = false, latestNs+aheadNs
-				}
-			}
-			sure, toNs, err := r.liveCall(g, &c, callers)
-			if err != nil {
-				return sum, err
-			}
-			if latestNs = toNs; !sure {
-				renew(g)
+				c.Asks[i].ByServer, c.Asks[i].NowNs = false, latestNs+aheadNs
 			}
 		}
-	}
+		sure, toNs, err := r.liveCall(g, &c, callers)
+		if latestNs = toNs; err == nil && !sure {
+			renew(g)
+		}
+		return err
+	})
 	for _, g := range groups {
 		sum.Add(&g.claims.Tally)
 	}
-	return sum, nil
+	return sum, err
 }
 
 // next is the next call of the keys.
@@ -114,14 +105,10 @@ func (r *Real) liveCall(g *liveKeys, c *LimitsCall, callers bool) (sure bool, to
 	}
 	ended := pipe.Time(ctx)
 	_, _ = pipe.Exec(ctx) // each command's own error is looked at
-	from, err := began.Result()
-	if err != nil {
+	if err := errors.Join(began.Err(), ended.Err()); err != nil {
 		return false, 0, err
 	}
-	to, err := ended.Result()
-	if err != nil {
-		return false, 0, err
-	}
+	from, to := began.Val(), ended.Val()
 	var o LimitsOutcome
 	if err := o.reply(c, eval); err != nil {
 		return false, 0, err

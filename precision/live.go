@@ -2,6 +2,7 @@ package precision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -28,9 +29,7 @@ type liveKey struct {
 	limit  Call
 	name   string
 	claims *Claims
-	// asleep is until when it is left alone, setMs within how many ms its expiry was set.
-	asleep time.Time
-	setMs  int64
+	setMs  int64 // within how many ms its expiry was set
 }
 
 // Live calls a script by the server's own clock for some seconds and holds each outcome
@@ -57,40 +56,51 @@ func (r *Real) Live(script Script, seed uint64, lasting time.Duration, callers b
 		renew(keys[len(keys)-1])
 	}
 	latestNs, latest := int64(0), time.Time{} // the server's clock at the last call, and when that was
-	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(time.Duration(rng.Int64N(10e6))) {
-		for _, k := range keys {
-			if time.Now().Before(k.asleep) {
-				continue
-			}
-			if rng.IntN(200) == 0 { // until it is gone, or nearly
-				k.asleep = time.Now().Add(time.Duration(1e9 + rng.Int64N(3e9)))
-			}
-			c := k.limit
-			c.Cost = rng.Int64N(3)
-			if rng.IntN(8) == 0 {
-				c.Cost = max(c.Burst, c.Amount) + rng.Int64N(2)
-			}
-			c.ByServer = true
-			if callers && latestNs > 0 && rng.IntN(4) == 0 {
-				c.ByServer, c.NowNs = false, latestNs+1e9+rng.Int64N(59e9)
-			}
-			if script == GCRAV2 && c.ByServer && time.Since(latest) < time.Second/2 && rng.IntN(20) == 0 {
-				c.Given = liveCredit(rng, k.claims.state, latestNs)
-			}
-			sure, toNs, err := r.live(script, k, c, callers)
-			if err != nil {
-				return sum, err
-			}
-			latestNs, latest = toNs, time.Now()
-			if !sure {
-				renew(k)
-			}
+	err := liveTurns(rng, lasting, len(keys), func(i int) error {
+		k := keys[i]
+		c := k.limit
+		c.Cost = rng.Int64N(3)
+		if rng.IntN(8) == 0 {
+			c.Cost = max(c.Burst, c.Amount) + rng.Int64N(2)
 		}
-	}
+		c.ByServer = true
+		if callers && latestNs > 0 && rng.IntN(4) == 0 {
+			c.ByServer, c.NowNs = false, latestNs+1e9+rng.Int64N(59e9)
+		}
+		if script == GCRAV2 && c.ByServer && time.Since(latest) < time.Second/2 && rng.IntN(20) == 0 {
+			c.Given = liveCredit(rng, k.claims.state, latestNs)
+		}
+		sure, toNs, err := r.live(script, k, c, callers)
+		latestNs, latest = toNs, time.Now()
+		if err == nil && !sure {
+			renew(k)
+		}
+		return err
+	})
 	for _, k := range keys {
 		sum.Add(&k.claims.Tally)
 	}
-	return sum, nil
+	return sum, err
+}
+
+// liveTurns plays each of n turns again and again for a time, with waits of some ms between
+// the rounds. Now and then one is left alone for seconds, until its keys are gone, or nearly.
+func liveTurns(rng *rand.Rand, lasting time.Duration, n int, play func(turn int) error) error {
+	asleep := make([]time.Time, n) // until when each is left alone
+	for end := time.Now().Add(lasting); time.Now().Before(end); time.Sleep(time.Duration(rng.Int64N(10e6))) {
+		for turn := range n {
+			if time.Now().Before(asleep[turn]) {
+				continue
+			}
+			if rng.IntN(200) == 0 {
+				asleep[turn] = time.Now().Add(time.Duration(1e9 + rng.Int64N(3e9)))
+			}
+			if err := play(turn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // giving sets the key with an expiry by the server's clock, 2 s after the second ARGV[2].
@@ -119,14 +129,10 @@ func (r *Real) live(script Script, k *liveKey, c Call, callers bool) (sure bool,
 	look := r.look(pipe, k.name)
 	ended := pipe.Time(ctx)
 	_, _ = pipe.Exec(ctx) // each command's own error is looked at
-	from, err := began.Result()
-	if err != nil {
+	if err := errors.Join(began.Err(), ended.Err()); err != nil {
 		return false, 0, err
 	}
-	to, err := ended.Result()
-	if err != nil {
-		return false, 0, err
-	}
+	from, to := began.Val(), ended.Val()
 	if give != nil {
 		if state, _ := c.given(); to.Unix() > int64(state.Last/1e9)+1 {
 			return false, to.UnixNano(), nil // by then it may have been over, and not to be set
