@@ -234,8 +234,7 @@ func (k *LimitsKey) decideWindow(now Clock, charges bool) (class, bad string) {
 	}
 	receipt := 0.0
 	if k.Receipt != "" {
-		if receipt, _ = number.ToNumber(k.Receipt); len(k.Receipt) > 10 || k.Receipt != "0" && !isCanonical(k.Receipt) ||
-			receipt >= 1<<32 {
+		if receipt, _ = number.ToNumber(k.Receipt); k.Receipt != "0" && !isCanonical(k.Receipt) || receipt >= 1<<32 {
 			return "BADARG", badReceipt
 		}
 	}
